@@ -1,0 +1,189 @@
+/* engine.h - language models on a Vulkan device; the only header of engine/
+ * that app/ includes.
+ *
+ *   model    an opened GGUF file: metadata, vocabulary, chat template. Needs
+ *            no device; a file without weights can still tokenise.
+ *   engine   a model's weights on a device: immutable, shared by sessions.
+ *   session  one token timeline with its KV rows and recurrent state.
+ *
+ * Functions return 0, or -1 with the reason in err. Nothing here prints. */
+#ifndef ENGINE_ENGINE_H
+#define ENGINE_ENGINE_H
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/record.h"
+#include "base/tokens.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct model;
+struct engine;
+struct session;
+
+/* ---- model ------------------------------------------------------------- */
+
+struct model_info {
+    const char *path, *architecture, *name; /* as in the file: hostile text */
+    const char *family;      /* chat template family: "chatml", "qwen3.5", ... */
+    const char *quantisation; /* mix by bytes: "Q2_0 68%, Q8_0 31%, F32 1%" */
+    const char *refusal;     /* NULL if Tern runs it, else one line: why not */
+    bool thinking_default;   /* the template starts in thinking mode */
+    bool has_thinking;       /* the vocabulary has <think> and </think> */
+    uint64_t file_bytes, weight_bytes, n_params;
+    uint32_t n_layers, n_recurrent, n_attention; /* decoder layers */
+    uint32_t n_embd, n_vocab, n_expert, n_expert_used;
+    uint32_t ctx_tokens;     /* trained context */
+    uint32_t kv_bytes_per_token; /* f16 keys and values, all layers */
+    uint64_t state_bytes;    /* recurrent state of one timeline */
+    uint32_t n_tensors, n_metadata;
+    const char *tokenizer_id; /* hex fingerprint of vocabulary and merges */
+};
+
+/* Maps the file and checks it whole. A file that holds a vocabulary but no
+ * runnable weights opens; info->refusal then says why it cannot chat. */
+int model_open(struct model **out, const char *path, struct err *err);
+void model_close(struct model *m);
+/* Owned by the model. Thread-safety: read-only after opening, any thread. */
+const struct model_info *model_info(const struct model *m);
+
+enum { TOKENIZE_SPECIAL = 1 /* control-token text becomes control tokens */ };
+/* Appends the ids of bytes [text, text+bytes). Any bytes are accepted. */
+void model_tokenize(const struct model *m, const char *text, size_t bytes,
+                    unsigned flags, struct tokens *out);
+/* Appends the bytes of one token; a code point may span tokens. Control
+ * tokens add nothing unless flags has TOKENIZE_SPECIAL. */
+void model_detokenize(const struct model *m, int32_t id, unsigned flags,
+                      struct buf *out);
+/* Whether this id ends a generation. */
+bool model_is_end(const struct model *m, int32_t id);
+/* Ids of <think> and </think>, or -1. */
+int32_t model_think_begin(const struct model *m);
+int32_t model_think_end(const struct model *m);
+
+/* One turn of a conversation. With ids, these are used as they are (the whole
+ * turn as it was evaluated) and text is ignored. */
+struct turn {
+    enum role role;
+    const char *text;
+    size_t text_bytes;
+    const int32_t *ids;
+    size_t n_ids;
+};
+struct render_params {
+    bool thinking;       /* how the answer starts, where the model can choose */
+    bool generate;       /* end with the header of an assistant turn */
+};
+/* Appends the prompt's ids; starts[i] (n_turns + 1 entries, may be NULL) gets
+ * the position in out where turn i begins, starts[n_turns] where the answer's
+ * header does. Control-token text inside turns is ordinary text. */
+int model_render(const struct model *m, const struct turn *turns, size_t n_turns,
+                 const struct render_params *p, struct tokens *out, size_t *starts,
+                 struct err *err);
+
+/* ---- devices ----------------------------------------------------------- */
+
+struct device_info {
+    char name[256];        /* from the driver: hostile text */
+    char driver[256], kind[16]; /* kind: discrete, integrated, virtual, cpu */
+    uint32_t api_version, vendor_id;
+    uint64_t memory_bytes; /* of the heap that weights would use */
+    uint64_t buffer_bytes; /* largest storage-buffer range */
+    uint32_t subgroup_size, shared_bytes;
+    bool int_dot, f16, storage16, coopmat, timestamps, usable;
+    char note[256];        /* why not usable, or what is slow */
+};
+/* Fills up to max entries, *n is the number found (0 is not an error).
+ * *chosen gets the index that engine_open would take, -1 for none. */
+int device_list(struct device_info *out, size_t max, size_t *n, int *chosen,
+                struct err *err);
+
+/* ---- engine ------------------------------------------------------------ */
+
+enum math_path { MATH_AUTO, MATH_INT8, MATH_FLOAT };
+
+struct engine_params {
+    int device;            /* index + 1 in device_list order, 0: choose */
+    enum math_path math;   /* MATH_AUTO: int8 activations where they help */
+    bool validate;         /* load the Vulkan validation layers */
+    void (*progress)(void *arg, uint64_t done_bytes, uint64_t total_bytes);
+    void *arg;
+};
+/* Uploads the weights. m must outlive the engine. */
+int engine_open(struct engine **out, const struct model *m,
+                const struct engine_params *p, struct err *err);
+void engine_close(struct engine *e);
+
+struct engine_info {
+    struct device_info device;
+    uint64_t device_bytes;   /* allocated now, sessions included */
+    const char *math;        /* "int8" or "float" */
+    const char *note;        /* slower paths in use and why; "" if none */
+    uint32_t validation_errors; /* messages of the validation layers so far */
+};
+void engine_info(const struct engine *e, struct engine_info *out);
+
+/* ---- session ----------------------------------------------------------- */
+
+enum kv_type { KV_F16, KV_F32 };
+
+struct session_params {
+    uint32_t ctx_tokens;     /* 0: the model's, at most 32,768 */
+    enum kv_type kv;
+    uint32_t chunk_tokens;   /* prefill tokens a submit; 0: by device */
+    uint64_t snapshot_bytes; /* host memory for state snapshots; 0: 1 GiB */
+};
+/* Thread-safety: a session belongs to one thread at a time; sessions of one
+ * engine may not run at the same time (they share the device queue). */
+int session_open(struct session **out, struct engine *e,
+                 const struct session_params *p, struct err *err);
+void session_close(struct session *s);
+uint32_t session_ctx_tokens(const struct session *s);
+
+struct sync_result {
+    size_t reused, evaluated; /* tokens; reused + evaluated == n - 1 */
+    double seconds;
+    bool cancelled;           /* what was evaluated stays reusable */
+};
+struct sync_params {
+    const size_t *marks;      /* positions at which to keep a state snapshot, */
+    size_t n_marks;           /* ascending */
+    void (*progress)(void *arg, size_t done, size_t total);
+    void *arg;
+    const atomic_bool *cancel; /* looked at between chunks; NULL: never */
+};
+/* Makes the timeline equal ids[0..n): n - 1 tokens evaluated, the last one
+ * pending as the input of the next decode step. Keeps the longest common
+ * prefix; a recurrent state cannot be rewound, so a timeline that diverges
+ * earlier restarts from the nearest snapshot at or before the divergence. */
+int session_sync(struct session *s, const int32_t *ids, size_t n,
+                 const struct sync_params *p, struct sync_result *result,
+                 struct err *err);
+
+struct sampler_params {
+    float temperature;   /* 0: greedy */
+    uint32_t top_k;      /* 0: SAMPLER_MAX_K */
+    float top_p, min_p;  /* top_p 0 means 1 */
+    float repeat_penalty, presence_penalty, frequency_penalty; /* 0: off */
+    uint64_t seed;
+};
+enum { SAMPLER_MAX_K = 256, DECODE_MAX_STEPS = 64 };
+
+/* Up to `steps` (1..DECODE_MAX_STEPS) new tokens in one submit; stops after a
+ * token that ends generation. ids gets *n_ids tokens; each is in the timeline,
+ * the last one pending. The same seed gives the same ids for any division
+ * into steps. Fails without effect when the context is full. */
+int session_decode(struct session *s, uint32_t steps, const struct sampler_params *p,
+                   int32_t *ids, size_t *n_ids, struct err *err);
+/* Logits [n_vocab] from which the last id of the last decode was taken,
+ * before penalties. */
+int session_logits(struct session *s, float *out, struct err *err);
+/* Tokens in the timeline (the pending one included), and their ids. */
+size_t session_tokens(const struct session *s, const int32_t **ids);
+/* Host bytes that state snapshots use now. */
+uint64_t session_snapshot_bytes(const struct session *s);
+
+#endif

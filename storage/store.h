@@ -1,0 +1,86 @@
+/* store.h - conversations in one SQLite database; the only header of storage/
+ * that app/ includes.
+ *
+ * Messages form a tree by parent_id; a chat shows the branch that ends at its
+ * leaf. Rows are never overwritten by an edit: an edit is a sibling.
+ * Functions return 0, or -1 with the reason in err; after a failure the
+ * database is as before the call. Thread-safety: one thread. */
+#ifndef STORAGE_STORE_H
+#define STORAGE_STORE_H
+
+#include "base/err.h"
+#include "base/record.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct store;
+
+/* Opens or creates the database file (directories 0700, files 0600), migrates
+ * an older schema in one transaction after a backup copy beside it, refuses a
+ * newer one with both numbers and without touching the file. A path of
+ * ":memory:" keeps nothing. */
+int store_open(struct store **out, const char *path, struct err *err);
+void store_close(struct store *st);
+/* $XDG_DATA_HOME/tern/tern.db or ~/.local/share/tern/tern.db; malloced. */
+char *store_default_path(void);
+
+/* ---- chats ------------------------------------------------------------- */
+
+int store_chat_new(struct store *st, const char *title, const char *model,
+                   int64_t *id, struct err *err);
+/* Newest first. The caller releases the list. */
+int store_chat_list(struct store *st, struct chat_list *out, struct err *err);
+int store_chat_get(struct store *st, int64_t id, struct chat *out, struct err *err);
+/* The chat last written to; *id is 0 when there is none. */
+int store_chat_last(struct store *st, int64_t *id, struct err *err);
+int store_chat_rename(struct store *st, int64_t id, const char *title, struct err *err);
+int store_chat_set_model(struct store *st, int64_t id, const char *model, struct err *err);
+int store_chat_set_leaf(struct store *st, int64_t id, int64_t leaf_id, struct err *err);
+/* Removes the chat, its messages and their search rows; the freed pages are
+ * overwritten (secure_delete) and the WAL is checkpointed. */
+int store_chat_delete(struct store *st, int64_t id, struct err *err);
+
+/* ---- messages ---------------------------------------------------------- */
+
+/* Inserts m (chat_id, parent_id, role, state, text, thinking, ids, stats are
+ * read), makes it the chat's leaf and sets m->id and m->created_ms. Durable
+ * when it returns. */
+int store_message_add(struct store *st, struct message *m, struct err *err);
+/* Rewrites text, thinking, ids, state and stats of m->id. Used while an answer
+ * streams and when it is complete. Durable if the state is not PARTIAL. */
+int store_message_update(struct store *st, const struct message *m, struct err *err);
+/* The branch from the root to leaf_id, oldest first, with sibling counts. */
+int store_path(struct store *st, int64_t leaf_id, struct message_list *out,
+               struct err *err);
+/* Ids of the versions of a turn (itself included), oldest first; malloced. */
+int store_siblings(struct store *st, int64_t id, int64_t **out, size_t *n,
+                   struct err *err);
+/* The newest leaf below a message, which may be the message itself. */
+int store_newest_leaf(struct store *st, int64_t id, int64_t *leaf, struct err *err);
+
+/* ---- search ------------------------------------------------------------ */
+
+struct hit {
+    int64_t chat_id, message_id;
+    char *title, *snippet; /* snippet: matches between \x02 and \x03 */
+};
+struct hit_list {
+    struct hit *v;
+    size_t len;
+};
+/* Full-text search over message texts; words are matched as prefixes, any
+ * characters are allowed. Best first, at most max. */
+int store_search(struct store *st, const char *words, size_t max,
+                 struct hit_list *out, struct err *err);
+void hit_list_release(struct hit_list *l);
+
+/* ---- small state ------------------------------------------------------- */
+
+/* malloced value, or NULL in *value where the key is not set. */
+int store_setting_get(struct store *st, const char *key, char **value, struct err *err);
+int store_setting_set(struct store *st, const char *key, const char *value,
+                      struct err *err);
+
+#endif

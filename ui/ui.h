@@ -1,0 +1,111 @@
+/* ui.h - the full-screen front end; the only header of ui/ that app/ includes.
+ *
+ * The UI owns the terminal. It draws plain records that the caller lends for
+ * one call and turns keys into intents; it knows neither engine nor store.
+ * Thread-safety: one thread. */
+#ifndef UI_UI_H
+#define UI_UI_H
+
+#include "base/err.h"
+#include "base/record.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct ui;
+
+struct ui_params {
+    bool mouse;
+    bool colours;     /* false also with NO_COLOR */
+    const char *history; /* newline-separated earlier inputs, oldest first, or NULL */
+};
+
+/* Takes over the terminal. Fails with a clear line where it cannot (no tty,
+ * TERM=dumb or without cursor addressing): the caller then uses line mode. */
+int ui_open(struct ui **out, const struct ui_params *p, struct err *err);
+/* Restores the terminal. NULL is fine. */
+void ui_close(struct ui *ui);
+/* Writes the fixed byte string that undoes every mode the UI sets, and the
+ * saved termios. Async-signal-safe; for crash handlers. */
+void ui_emergency_restore(void);
+
+/* ---- what is drawn ------------------------------------------------------ */
+
+enum ui_phase { PHASE_LOADING, PHASE_IDLE, PHASE_PREFILL, PHASE_DECODE, PHASE_ERROR };
+
+struct ui_status {
+    enum ui_phase phase;
+    const char *model, *device;  /* names; sanitised by the UI */
+    const char *note;            /* slow paths, engine errors; "" or NULL: none */
+    uint64_t load_done, load_total; /* bytes, while loading */
+    uint32_t prefill_done, prefill_total, reused; /* tokens */
+    uint32_t generated;          /* tokens of the running or last answer */
+    uint32_t ctx_used, ctx_tokens;
+    double ttft_ms, prefill_tps, decode_tps; /* 0: not known */
+    uint64_t snapshot_bytes;
+};
+
+struct ui_model {
+    const struct chat *chat;        /* NULL: none yet */
+    const struct message *messages; /* the shown branch; the last one may grow */
+    size_t n_messages;              /* between calls, its text only by appending */
+    const struct chat *chats;       /* the conversation list */
+    size_t n_chats;
+    struct ui_status status;
+    const char *notice;             /* one line above the input, or NULL */
+};
+
+/* Redraws what changed. Cost does not depend on the conversation's length. */
+void ui_draw(struct ui *ui, const struct ui_model *m);
+
+/* ---- what the user wants ------------------------------------------------ */
+
+#define UI_INTENTS(X)                                                          \
+    X(NONE)                                                                    \
+    X(REDRAW)      /* view state changed: call ui_draw */                      \
+    X(SEND)        /* text: the message */                                     \
+    X(STOP)        /* end the running answer */                                \
+    X(QUIT)                                                                    \
+    X(NEW)         /* start a conversation */                                  \
+    X(OPEN)        /* id: chat */                                              \
+    X(RENAME)      /* id: chat, text: title */                                 \
+    X(DELETE)      /* id: chat; already confirmed */                           \
+    X(REGENERATE)  /* id: the assistant message */                             \
+    X(EDIT)        /* id: the user message, text: its new version */           \
+    X(SIBLING)     /* id: message, delta: -1 or +1 */                          \
+    X(SEARCH)      /* text: words; answer with ui_set_hits */                  \
+    X(COMMAND)     /* text: a slash command that the UI does not handle */
+#define UI_INTENT_ROW(name) UI_##name,
+enum ui_intent_kind { UI_INTENTS(UI_INTENT_ROW) };
+#undef UI_INTENT_ROW
+
+struct ui_intent {
+    enum ui_intent_kind kind;
+    int64_t id;
+    int delta;
+    char *text; /* malloced, or NULL; the caller frees it */
+};
+
+/* File descriptor to poll for input. */
+int ui_fd(const struct ui *ui);
+/* Reads what the terminal has, without blocking. Returns true and fills intent
+ * while there is something to tell; call until it returns false. */
+bool ui_next(struct ui *ui, struct ui_intent *intent);
+/* Milliseconds until ui_next must be called although no input came (an ESC or
+ * a paste that waits for its end), -1: no need. */
+int ui_timeout_ms(const struct ui *ui);
+/* Puts text into the input box (a message that could not be sent). */
+void ui_set_input(struct ui *ui, const char *text);
+
+struct ui_hit {
+    int64_t chat_id, message_id;
+    const char *title, *snippet; /* matches between \x02 and \x03 */
+};
+/* Shows search results; copied. */
+void ui_set_hits(struct ui *ui, const struct ui_hit *hits, size_t n);
+/* Leaves the terminal for a while (Ctrl+Z, external editor) and comes back. */
+void ui_suspend(struct ui *ui);
+void ui_resume(struct ui *ui);
+
+#endif
