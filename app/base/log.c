@@ -15,6 +15,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -104,24 +105,33 @@ static void add_time(struct buf *b)
     buf_printf(b, "%s.%03dZ", text, (int)(ms % 1000));
 }
 
-/* Moves a full file away, unless another process has done so already. */
-static void rotate(struct log *log, size_t more_bytes)
+/* Moves a full file away, unless another process has done so already. False
+ * if there is no file with room for more_bytes. */
+static bool has_room(struct log *log, size_t more_bytes)
 {
     struct stat ours, named;
     if (fstat(log->fd, &ours) < 0)
-        return;
+        return false;
     bool same = stat(log->path, &named) == 0 && named.st_ino == ours.st_ino &&
                 named.st_dev == ours.st_dev;
     if (same && (size_t)ours.st_size + more_bytes <= LOG_FILE_BYTES)
-        return;
-    if (same && rename(log->path, log->old_path) < 0 &&
-        ftruncate(log->fd, 0) < 0)
-        return;
+        return true;
+    if (same && (fault_hit(FAULT_RENAME) || rename(log->path, log->old_path) < 0))
+        return false;
     int fd = file_open(log->path);
     if (fd < 0)
-        return;
+        return false;
     close(log->fd);
     log->fd = fd;
+    return true;
+}
+
+static void write_line(struct log *log, const struct buf *line)
+{
+    ssize_t n;
+    do
+        n = fault_hit(FAULT_WRITE) ? -1 : write(log->fd, line->v, line->len);
+    while (n < 0 && errno == EINTR);
 }
 
 void log_line(struct log *log, enum log_level level, const char *fmt, ...)
@@ -141,11 +151,8 @@ void log_line(struct log *log, enum log_level level, const char *fmt, ...)
     buf_char(&line, '\n');
 
     pthread_mutex_lock(&log->lock);
-    rotate(log, line.len);
-    ssize_t n;
-    do
-        n = fault_hit(FAULT_WRITE) ? -1 : write(log->fd, line.v, line.len);
-    while (n < 0 && errno == EINTR);
+    if (has_room(log, line.len))
+        write_line(log, &line);
     pthread_mutex_unlock(&log->lock);
     buf_release(&text);
     buf_release(&line);
