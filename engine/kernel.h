@@ -1,0 +1,91 @@
+/* kernel.h - the table of compute kernels and what each one is bound to.
+ *
+ * Common rules. Binding 0 is always the control block (shaders/push.h); a
+ * kernel returns at once when ctl.stop is set or its token is not below
+ * ctl.n_tokens. Specialization constant 0 is the workgroup size in x; the
+ * others are listed per kernel. Kernels use subgroups of any size from 8 to
+ * 64 (gl_SubgroupSize), no clustered operations, at most 16 KiB of workgroup
+ * memory, and stay below 65,535 loop rounds an invocation.
+ *
+ * An activation vector of n values per token (n a multiple of ACT_BLOCK) has
+ * three planes, token after token:
+ *   x   int8 path: n int8, four to a uint, element 4i+b in byte b of word i;
+ *       float path: n f32
+ *   s   int8 path: vec2 per block of 32: scale, scale * (sum of the block's
+ *       int8 values); unused by the float path (still bound)
+ *   ss  one f32 per block of 32: sum of squares of the raw values
+ * Value c of block i stands for x * scale. Where the vector is still to be
+ * RMS-normalised, x holds raw * weight and the consumer multiplies its result
+ * by rsqrt(sum(ss over the group) / group + eps).
+ * Rounding to int8: scale = max|v| / 127, q = roundEven(v / scale), 0 if all
+ * values are 0. */
+#ifndef ENGINE_KERNEL_H
+#define ENGINE_KERNEL_H
+
+#include "engine/gpu.h"
+#include "engine/quant.h"
+#include "shaders/push.h"
+
+/*      id      SPIR-V name   bindings  written bindings     push constants   */
+#define KERNEL_LIST(X)                                                         \
+    /* 1 proj f32[t][proj_stride]  2 conv history f32[2][3][conv_dim] (side    \
+     * ctl.side is current: row 2 the newest; the other side is written)       \
+     * 3 conv weights f32[conv_dim][4]  4 dt bias f32[n_v]  5 ssm_a f32[n_v]   \
+     * 6 ssm_norm f32[128]  7 state f32[n_v][128 values][128 keys]             \
+     * 8, 9, 10 activation planes of n_v*128, RMS group 128, weight ssm_norm   \
+     * and silu(z) already multiplied in. Spec 1: int8 path (0/1), 2: columns  \
+     * a group, 3: key parts. Grid: (n_v * 128 / columns, 1, 1) */             \
+    X(DELTA, delta, 11, 1u << 2 | 1u << 7 | 7u << 8, struct push_delta)        \
+    /* 1 proj  2 q_norm f32[D]  3 k_norm f32[D]  4 RoPE table                  \
+     * vec2(cos, sin)[ctx][rope_pairs]  5 q f32[t][n_head][D]  6 K cache       \
+     * 7 V cache [ctx][n_head_kv][D] (f16 pairs in uints, or f32).             \
+     * Spec 1: D. Grid: (n_head + n_head_kv, tokens, 1) */                     \
+    X(QK_F16, qk_f16, 8, 7u << 5, struct push_qk)                              \
+    X(QK_F32, qk_f32, 8, 7u << 5, struct push_qk)                              \
+    /* 1 q  2 K cache  3 V cache  4 partials f32[t][n_head][splits][D + 2]:    \
+     * sum of exp(s - m) v, then m, then sum of exp(s - m). Token t sees       \
+     * positions 0..pos+t. Spec 1: D, 2: query heads a kv head.                \
+     * Grid: (n_head_kv, splits, tokens) */                                    \
+    X(ATTEND_F16, attend_f16, 5, 1u << 4, struct push_attend)                  \
+    X(ATTEND_F32, attend_f32, 5, 1u << 4, struct push_attend)                  \
+    /* 1 partials  2 proj  3, 4, 5 activation planes of n_head * D, no norm,   \
+     * sigmoid(gate) multiplied in. Spec 1: int8 path, 2: D.                   \
+     * Grid: (n_head, tokens, 1) */                                            \
+    X(MERGE, merge, 6, 7u << 3, struct push_merge)                             \
+    /* 1 logits f32[n_vocab]  2 counts uint[n_vocab]: occurrences in the       \
+     * timeline, advanced by the drawn id  3 out block.                        \
+     * Grid: (1, 1, 1) */                                                      \
+    X(SAMPLE, sample, 4, 1u << 0 | 3u << 2, struct push_sample)
+
+/* Products, one row per epilogue; each exists for every device format and
+ * for float and int8 activations (shaders/variants.mk).
+ *   1 codes  2 scales  3, 4, 5 activation planes, then
+ *   STORE     6 out f32[t][out_stride], rows from out_offset on
+ *   RESIDUAL  6 residual stream f32[t][rows], added to; 7, 8, 9 planes of the
+ *             new stream; 10 norm weight f32[rows] multiplied into them
+ *   SWIGLU    matrix rows come in blocks of 32 gate, 32 up; 6, 7, 8 planes of
+ *             rows / 2 values silu(gate) * up
+ * Spec 1: lanes that share a row, 2: rows a group, 3: tokens a group.
+ * Grid: (ceil(rows / rows a group), ceil(tokens / tokens a group), 1)
+ * EMBED   1 codes  2 scales  3 residual stream f32[t][cols]  4, 5, 6 planes
+ *   7 norm weight f32[cols]. Spec 1: int8 path. Grid: (1, tokens, 1) */
+enum epilogue { EPILOGUE_STORE, EPILOGUE_RESIDUAL, EPILOGUE_SWIGLU, EPILOGUE_COUNT };
+
+/* Formats that the device computes with, after repacking (engine/pack.h). */
+#define DEVICE_FORMATS(X) X(F32, f32) X(F16, f16) X(BF16, bf16) X(Q8_0, q8_0) \
+    X(Q4_0, q4_0) X(Q2_0, q2_0)
+#define FORMAT_ROW(id, name) FORMAT_##id,
+enum device_format { DEVICE_FORMATS(FORMAT_ROW) FORMAT_COUNT };
+#undef FORMAT_ROW
+
+#define KERNEL_ROW(id, name, bindings, writes, push) KERNEL_##id,
+enum kernel_id { KERNEL_LIST(KERNEL_ROW) KERNEL_COUNT };
+#undef KERNEL_ROW
+
+/* SPIR-V and bindings; static storage. */
+const struct gpu_module *kernel_module(enum kernel_id id);
+const struct gpu_module *kernel_product_module(enum device_format f, bool int8,
+                                               enum epilogue e);
+const struct gpu_module *kernel_embed_module(enum device_format f);
+
+#endif

@@ -1,0 +1,15 @@
+# One SPIR-V module a line: $(eval $(call variant,NAME,SOURCE,DEFINES))
+FORMATS := f32 f16 bf16 q8_0 q4_0 q2_0
+
+product = $(eval $(call variant,product_$(1)_$(2)_$(3),product,-DFORMAT_$(1) -DACT_$(2) -DEPILOGUE_$(3)))
+$(foreach f,$(FORMATS),$(foreach a,float int8,$(foreach e,store residual swiglu,\
+    $(call product,$(f),$(a),$(e)))))
+$(foreach f,$(FORMATS),$(eval $(call variant,embed_$(f),embed,-DFORMAT_$(f))))
+
+$(eval $(call variant,delta,delta,))
+$(eval $(call variant,qk_f16,qk,-DKV_F16))
+$(eval $(call variant,qk_f32,qk,-DKV_F32))
+$(eval $(call variant,attend_f16,attend,-DKV_F16))
+$(eval $(call variant,attend_f32,attend,-DKV_F32))
+$(eval $(call variant,merge,merge,))
+$(eval $(call variant,sample,sample,))
