@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -105,25 +106,36 @@ static void add_time(struct buf *b)
     buf_printf(b, "%s.%03dZ", text, (int)(ms % 1000));
 }
 
-/* Moves a full file away, unless another process has done so already. False
- * if there is no file with room for more_bytes. */
-static bool has_room(struct log *log, size_t more_bytes)
+static bool is_current(const struct log *log)
 {
     struct stat ours, named;
-    if (fstat(log->fd, &ours) < 0)
-        return false;
-    bool same = stat(log->path, &named) == 0 && named.st_ino == ours.st_ino &&
-                named.st_dev == ours.st_dev;
-    if (same && (size_t)ours.st_size + more_bytes <= LOG_FILE_BYTES)
-        return true;
-    if (same && (fault_hit(FAULT_RENAME) || rename(log->path, log->old_path) < 0))
-        return false;
-    int fd = file_open(log->path);
+    return fstat(log->fd, &ours) == 0 && stat(log->path, &named) == 0 &&
+           named.st_ino == ours.st_ino && named.st_dev == ours.st_dev;
+}
+
+/* Moves a full file away, or follows another process that has done so. The
+ * lock is on the full file: whoever gets it second finds it moved already. */
+static bool rotate(struct log *log)
+{
+    bool moved = true;
+    flock(log->fd, LOCK_EX);
+    if (is_current(log))
+        moved = !fault_hit(FAULT_RENAME) && rename(log->path, log->old_path) == 0;
+    int fd = moved ? file_open(log->path) : -1;
+    flock(log->fd, LOCK_UN);
     if (fd < 0)
         return false;
     close(log->fd);
     log->fd = fd;
     return true;
+}
+
+static bool has_room(struct log *log, size_t more_bytes)
+{
+    struct stat st;
+    bool full = fstat(log->fd, &st) < 0 ||
+                (size_t)st.st_size + more_bytes > LOG_FILE_BYTES;
+    return (!full && is_current(log)) || rotate(log);
 }
 
 static void write_line(struct log *log, const struct buf *line)
