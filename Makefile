@@ -1,16 +1,20 @@
 # Tern. `make chat` and `make test` do everything on a fresh machine.
 #   make            the program, build/tern
 #   make chat       missing packages, the program, a chat with the shipped model
+#                   (MODEL=file.gguf for another one)
 #   make test       missing packages, every test; ends with "N passed, N failed"
+#                   (ONLY=text for the tests whose path contains it)
 #   make asan|tsan  the tests under AddressSanitizer+UBSan, or ThreadSanitizer
 #   make bench      speed on this machine
-#   make install    PREFIX=/usr/local DESTDIR=
-#   make format|lint
+#   make install    PREFIX=/usr/local DESTDIR=      make uninstall
+#   make format|lint|clean
 
 SAN    ?=
+comma  := ,
 B      ?= build$(if $(SAN),-$(subst $(comma),-,$(SAN)))
 PREFIX ?= /usr/local
-comma  := ,
+MODEL  ?=
+ONLY   ?=
 
 CSTD     := -std=c11 -D_POSIX_C_SOURCE=200809L -D_XOPEN_SOURCE=700 -D_DEFAULT_SOURCE
 WARN     := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla \
@@ -30,6 +34,10 @@ OBJ     := $(SRC:%.c=$(B)/%.o)
 lib      = $(B)/lib$(subst /,-,$(1)).a
 LIBS    := $(foreach d,$(FOLDERS),$(call lib,$(d)))
 
+# Sub-makes use every core, unless the caller has chosen a number of jobs.
+NPROC   := $(shell nproc 2>/dev/null || echo 2)
+SUBMAKE  = $(MAKE) --no-print-directory $(if $(findstring -j,$(MAKEFLAGS)),,-j$(NPROC))
+
 all: $(B)/tern
 
 $(B)/tern: $(B)/app/main.o $(call lib,app) $(call lib,ui) $(call lib,storage) \
@@ -40,6 +48,12 @@ $(B)/%.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
 
+# What names the install prefix is compiled again when the prefix changes.
+$(B)/prefix: FORCE
+	@mkdir -p $(@D)
+	@echo '$(PREFIX)' | cmp -s - $@ || echo '$(PREFIX)' > $@
+$(patsubst %.c,$(B)/%.o,$(shell grep -l TERN_PREFIX $(SRC) /dev/null)): $(B)/prefix
+
 # One archive a folder; app's leaves main.o out, so that tests can link it.
 define archive
 $(call lib,$(1)): $(filter-out $(B)/app/main.o,$(patsubst %.c,$(B)/%.o,$(wildcard $(1)/*.c)))
@@ -49,22 +63,24 @@ $(call lib,$(1)): $(filter-out $(B)/app/main.o,$(patsubst %.c,$(B)/%.o,$(wildcar
 endef
 $(foreach d,$(FOLDERS),$(eval $(call archive,$(d))))
 
-# Shaders: each line of shaders/variants.mk is one SPIR-V module.
+# Shaders: each line of shaders/variants.mk is one SPIR-V module. The modules
+# that the tests validate are the ones that the program embeds.
 SPV :=
 define variant
-SPV += $(B)/shaders/$(1).spv.h
-$(B)/shaders/$(1).spv.h: shaders/$(2).comp
+SPV += $(B)/shaders/$(1).spv
+$(B)/shaders/$(1).spv: shaders/$(2).comp shaders/variants.mk
 	@mkdir -p $$(@D)
 	glslangValidator --quiet -V --target-env vulkan1.2 -Ishaders $(3) \
-	    --vn spv_$(1) --depfile $$@.d -o $$@ $$<
-$(B)/shaders/$(1).spv: shaders/$(2).comp
-	@mkdir -p $$(@D)
-	glslangValidator --quiet -V --target-env vulkan1.2 -Ishaders $(3) -o $$@ $$<
+	    --depfile $$@.d -o $$@ $$<
 endef
 include shaders/variants.mk
-$(B)/shaders/spirv.h: $(SPV)
-	@mkdir -p $(@D)
-	@for f in $(sort $(notdir $(SPV))); do echo "#include \"shaders/$$f\""; done > $@
+shaders/%.glsl shaders/%.h: ;
+$(B)/shaders/%.spv.h: $(B)/shaders/%.spv
+	@{ echo "static const uint32_t spv_$*[] = {"; \
+	   od -An -v -tx4 -w32 $< | sed 's/ *\([0-9a-f]\{8\}\)/0x\1,/g'; \
+	   echo "};"; } > $@
+$(B)/shaders/spirv.h: $(SPV:%=%.h)
+	@for f in $(sort $(notdir $^)); do echo "#include \"shaders/$$f\""; done > $@
 $(B)/engine/kernel.o: $(B)/shaders/spirv.h
 
 # SQL and other text that is embedded as a string.
@@ -73,20 +89,82 @@ $(B)/storage/schema.sql.h: storage/schema.sql
 	@sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/^/"/' -e 's/$$/\\n"/' $< > $@
 $(patsubst %.c,$(B)/%.o,$(wildcard storage/*.c)): $(B)/storage/schema.sql.h
 
-# Tests: tests/FOLDER/test_x.c links that folder and what lies below it.
+# Tests: tests/FOLDER/test_x.c links the other sources of its folder, the
+# library of that name and what lies below it.
 TESTS := $(patsubst %.c,$(B)/%,$(wildcard tests/*/test_*.c))
-$(B)/tests/base/%: $(B)/tests/base/%.o $(call lib,app/base)
-	$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LDLIBS) -o $@
-$(B)/tests/engine/%: $(B)/tests/engine/%.o $(call lib,engine) $(call lib,app/base)
-	$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LDLIBS) -o $@
-$(B)/tests/storage/%: $(B)/tests/storage/%.o $(call lib,storage) $(call lib,app/base)
-	$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LDLIBS) -o $@
-$(B)/tests/ui/%: $(B)/tests/ui/%.o $(call lib,ui) $(call lib,app/base)
-	$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LDLIBS) -o $@
-$(B)/tests/app/%: $(B)/tests/app/%.o $(call lib,app) $(call lib,ui) $(call lib,storage) \
-                  $(call lib,engine) $(call lib,app/base)
-	$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LDLIBS) -o $@
+define test_rule
+$(filter $(B)/tests/$(1)/%,$(TESTS)): $(B)/%: $(B)/%.o \
+    $(patsubst %.c,$(B)/%.o,$(filter-out tests/$(1)/test_%,$(wildcard tests/$(1)/*.c))) \
+    $(foreach d,$(2),$(call lib,$(d)))
+	$$(CC) $$(CFLAGS) $$(LDFLAGS) $$^ $$(LDLIBS) -o $$@
+endef
+$(eval $(call test_rule,base,app/base))
+$(eval $(call test_rule,engine,engine app/base))
+$(eval $(call test_rule,storage,storage app/base))
+$(eval $(call test_rule,ui,ui app/base))
+$(eval $(call test_rule,app,app ui storage engine app/base))
 
-.PHONY: all
+# What `make test` runs: checks of the tree, test programs, scripted sessions
+# (a script that others source is not executable). ThreadSanitizer runs the
+# programs that have threads.
+SUITE := $(filter-out tests/run.sh,$(wildcard tests/*.sh)) $(TESTS) \
+         $(shell find tests -mindepth 2 -name '*.sh' -perm -u+x | sort)
+ifeq ($(SAN),thread)
+SUITE := $(foreach t,mailbox worker app,$(filter $(B)/tests/%/test_$(t),$(TESTS)))
+endif
+ifneq ($(ONLY),)
+SUITE := $(foreach t,$(SUITE),$(if $(findstring $(ONLY),$(t)),$(t)))
+endif
+suite: $(B)/tern $(filter $(TESTS),$(SUITE)) $(SPV)
+
+chat:
+	@.ci/deps build
+	@$(SUBMAKE) all
+	@$(B)/tern $(if $(MODEL),-m '$(MODEL)')
+
+test:
+	@.ci/deps test
+	@$(SUBMAKE) suite
+	@TERN=$(B)/tern BUILD=$(B) tests/run.sh $(SUITE)
+
+asan:
+	@$(MAKE) --no-print-directory SAN=address,undefined test
+tsan:
+	@$(MAKE) --no-print-directory SAN=thread test
+
+bench:
+	@.ci/deps build
+	@$(SUBMAKE) all
+	@$(B)/tern bench $(if $(MODEL),-m '$(MODEL)')
+
+SHARE = $(DESTDIR)$(PREFIX)/share
+install: all
+	install -d $(DESTDIR)$(PREFIX)/bin $(SHARE)/tern/assets $(SHARE)/man/man1
+	install -m 755 $(B)/tern $(DESTDIR)$(PREFIX)/bin/tern
+	install -m 644 assets/tern-mini.gguf assets/WORDNET-LICENSE.txt $(SHARE)/tern/assets
+	install -m 644 LICENSE $(SHARE)/tern/LICENSE
+	install -m 644 assets/tern.1 $(SHARE)/man/man1/tern.1
+uninstall:
+	rm -f $(DESTDIR)$(PREFIX)/bin/tern $(SHARE)/man/man1/tern.1
+	rm -rf $(SHARE)/tern
+
+C_FILES = $(wildcard $(FOLDERS:%=%/*.[ch]) tests/*.h tests/*/*.[ch])
+format:
+	@.ci/deps lint
+	clang-format -i $(C_FILES)
+# The generated headers must exist before anything can be parsed.
+lint:
+	@.ci/deps lint
+	@$(SUBMAKE) $(B)/shaders/spirv.h $(B)/storage/schema.sql.h
+	cppcheck --quiet --std=c11 --error-exitcode=1 --inline-suppr --force \
+	    --enable=warning,performance,portability --suppress=missingInclude \
+	    --suppress=unknownMacro $(CPPFLAGS) $(FOLDERS)
+	clang-tidy --quiet $(SRC) -- $(CPPFLAGS) $(CSTD)
+clean:
+	rm -rf build build-*
+
+FORCE:
+.PHONY: all suite chat test asan tsan bench install uninstall format lint clean FORCE
+.DELETE_ON_ERROR:
 .SECONDARY:
 -include $(shell find $(B) -name '*.d' 2>/dev/null)
