@@ -8,6 +8,7 @@
 #   make bench      speed on this machine
 #   make install    PREFIX=/usr/local DESTDIR=      make uninstall
 #   make format|lint|clean
+# V=1 prints the commands.
 
 SAN    ?=
 comma  := ,
@@ -15,6 +16,8 @@ B      ?= build$(if $(SAN),-$(subst $(comma),-,$(SAN)))
 PREFIX ?= /usr/local
 MODEL  ?=
 ONLY   ?=
+# A short line instead of each command: $(call Q,CC).
+Q       = $(if $(V),,@echo "  $(1) $(patsubst $(B)/%,%,$@)" && )
 
 CSTD     := -std=c11 -D_POSIX_C_SOURCE=200809L -D_XOPEN_SOURCE=700 -D_DEFAULT_SOURCE
 WARN     := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla \
@@ -42,11 +45,11 @@ all: $(B)/tern
 
 $(B)/tern: $(B)/app/main.o $(call lib,app) $(call lib,ui) $(call lib,storage) \
            $(call lib,engine) $(call lib,app/base)
-	$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LDLIBS) -o $@
+	$(call Q,LD)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LDLIBS) -o $@
 
 $(B)/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
+	$(call Q,CC)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
 
 # What names the install prefix is compiled again when the prefix changes.
 $(B)/prefix: FORCE
@@ -59,7 +62,7 @@ define archive
 $(call lib,$(1)): $(filter-out $(B)/app/main.o,$(patsubst %.c,$(B)/%.o,$(wildcard $(1)/*.c)))
 	@mkdir -p $$(@D)
 	@rm -f $$@
-	$$(AR) rcs $$@ $$^
+	@$$(AR) rcs $$@ $$^
 endef
 $(foreach d,$(FOLDERS),$(eval $(call archive,$(d))))
 
@@ -70,7 +73,7 @@ define variant
 SPV += $(B)/shaders/$(1).spv
 $(B)/shaders/$(1).spv: shaders/$(2).comp shaders/variants.mk
 	@mkdir -p $$(@D)
-	glslangValidator --quiet -V --target-env vulkan1.2 -Ishaders $(3) \
+	$$(call Q,SPV)glslangValidator --quiet -V --target-env vulkan1.2 -Ishaders $(3) \
 	    --depfile $$@.d -o $$@ $$<
 endef
 include shaders/variants.mk
@@ -96,7 +99,7 @@ define test_rule
 $(filter $(B)/tests/$(1)/%,$(TESTS)): $(B)/%: $(B)/%.o \
     $(patsubst %.c,$(B)/%.o,$(filter-out tests/$(1)/test_%,$(wildcard tests/$(1)/*.c))) \
     $(foreach d,$(2),$(call lib,$(d)))
-	$$(CC) $$(CFLAGS) $$(LDFLAGS) $$^ $$(LDLIBS) -o $$@
+	$$(call Q,LD)$$(CC) $$(CFLAGS) $$(LDFLAGS) $$^ $$(LDLIBS) -o $$@
 endef
 $(eval $(call test_rule,base,app/base))
 $(eval $(call test_rule,engine,engine app/base))

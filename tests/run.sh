@@ -43,7 +43,7 @@ show() { # LOG
 run_one() { # TEST
     local log rc ok bad skip start=$EPOCHREALTIME
     log=$(log_of "$1")
-    timeout -k 10 "$LIMIT" "$1" >"$log" 2>&1 </dev/null
+    { timeout -k 10 "$LIMIT" "$1" >"$log" 2>&1 </dev/null; } 2>/dev/null
     rc=$?
     local us=$((${EPOCHREALTIME/[.,]/} - ${start/[.,]/}))
     ok=$(grep -ac '^ok ' "$log")
