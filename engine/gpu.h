@@ -1,9 +1,11 @@
 /* gpu.h - the Vulkan device: the only file group that names Vk*.
  *
- *   gpu_device.c    instance, choice of device, features, teardown
+ *   gpu_device.c    instance, choice of device, teardown
+ *   gpu_query.c     what a physical device offers: features, limits
  *   gpu_memory.c    buffers by use, staging upload and download
  *   gpu_pipeline.c  one compute pipeline per kernel variant
- *   gpu_command.c   recording with planned barriers, submit, wait, timestamps
+ *   gpu_command.c   recording with planned barriers, submit, wait
+ *   gpu_profile.c   timestamps of recorded steps
  *
  * Every function that can fail returns -1 with the reason, the size and the
  * object's label in err. Thread-safety: one thread at a time per gpu. */
@@ -73,7 +75,8 @@ struct gpu_span gpu_span_at(const struct gpu_buffer *b, uint64_t offset, uint64_
 uint64_t gpu_span_align(const struct gpu *gpu);
 
 /* Blocking copies through a bounded staging ring (or directly into mapped
- * memory). Any size and offset that is a multiple of 4. */
+ * memory). Any size and offset that is a multiple of 4, but not nothing; an
+ * error while a submit is in flight. */
 int gpu_upload(struct gpu *gpu, struct gpu_span to, const void *from, struct err *err);
 int gpu_download(struct gpu *gpu, void *to, struct gpu_span from, struct err *err);
 /* Writes a repeated word; the only way to clear a state. */
@@ -124,7 +127,9 @@ struct gpu_dispatch {
     struct gpu_span bind[GPU_MAX_BINDINGS]; /* one per binding */
     const void *push;                       /* module->push_bytes bytes */
     uint32_t groups[3];
-    const char *label;                      /* kind of step, for the profiler */
+    const char *label;                      /* kind of step, for errors and the
+                                             * profiler; NULL: the kernel's name;
+                                             * must outlive the list */
 };
 int gpu_record(struct gpu_commands *c, const struct gpu_dispatch *d, struct err *err);
 int gpu_record_copy(struct gpu_commands *c, struct gpu_span to, struct gpu_span from,
@@ -133,6 +138,15 @@ int gpu_record_end(struct gpu_commands *c, struct err *err);
 /* Dependent steps (barriers + 1) and dispatches of the recorded list. */
 uint32_t gpu_recorded_steps(const struct gpu_commands *c);
 uint32_t gpu_recorded_dispatches(const struct gpu_commands *c);
+
+/* Takes effect at the next gpu_record_begin: a timestamp after each step. On
+ * devices without timestamps gpu_profile_read fails. */
+void gpu_profile_enable(struct gpu_commands *c, bool on);
+/* Calls each() once a step in order, with the label of the step's first entry,
+ * for the last run of the list; after gpu_wait. */
+typedef void gpu_profile_fn(void *arg, const char *label, double nanoseconds);
+int gpu_profile_read(struct gpu_commands *c, gpu_profile_fn *each, void *arg,
+                     struct err *err);
 
 /* Submits the lists in order, `repeat` times the whole sequence; returns at
  * once. At most one submit is in flight: gpu_wait before the next. */
