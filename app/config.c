@@ -1,0 +1,172 @@
+/* config.c - the configuration file, read by inih. Owns the table of keys. */
+#include "app/config.h"
+
+#include "base/file.h"
+#include "base/mem.h"
+
+#include "app/options.h"
+
+#include <errno.h>
+#include <ini.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define CONFIG_MAX_BYTES ((size_t)1 << 20)
+
+enum kind { PATH, TEXT, COUNT, REAL, SHARE, BOOL, CHOICE, MATH, START };
+
+static const struct key {
+    const char *name;
+    enum kind kind;
+    size_t field;
+} keys[] = {
+    { "model", PATH, offsetof(struct config, model) },
+    { "system", TEXT, offsetof(struct config, system) },
+    { "ctx", COUNT, offsetof(struct config, ctx) },
+    { "device", COUNT, offsetof(struct config, device) },
+    { "temperature", REAL, offsetof(struct config, temperature) },
+    { "top_k", COUNT, offsetof(struct config, top_k) },
+    { "top_p", SHARE, offsetof(struct config, top_p) },
+    { "min_p", SHARE, offsetof(struct config, min_p) },
+    { "thinking", CHOICE, offsetof(struct config, thinking) },
+    { "math", MATH, offsetof(struct config, math) },
+    { "mouse", BOOL, offsetof(struct config, mouse) },
+    { "colours", BOOL, offsetof(struct config, colours) },
+    { "start", START, offsetof(struct config, start_last) },
+};
+
+struct reading {
+    struct config *c;
+    struct buf *notes;
+    const struct key *last; /* of the line before: a text may go on */
+};
+
+/* 1, 0, or -1 for neither. */
+static int on_off(const char *v)
+{
+    if (!strcmp(v, "on") || !strcmp(v, "yes") || !strcmp(v, "true") || !strcmp(v, "1"))
+        return 1;
+    if (!strcmp(v, "off") || !strcmp(v, "no") || !strcmp(v, "false") || !strcmp(v, "0"))
+        return 0;
+    return -1;
+}
+
+static char *home_expand(const char *path)
+{
+    const char *home = getenv("HOME");
+    struct buf b = BUF_INIT;
+    if (!strncmp(path, "~/", 2) && home && home[0] == '/')
+        buf_printf(&b, "%s%s", home, path + 1);
+    else
+        buf_str(&b, path);
+    return buf_detach(&b);
+}
+
+static void text_set(char **field, const char *value, bool goes_on)
+{
+    struct buf b = BUF_INIT;
+    if (goes_on && *field)
+        buf_printf(&b, "%s\n", *field);
+    buf_str(&b, value);
+    free(*field);
+    *field = buf_detach(&b);
+}
+
+/* NULL, or what the value should have been. */
+static const char *value_set(struct reading *r, const struct key *key, const char *value)
+{
+    void *field = (char *)r->c + key->field;
+    int choice;
+    switch (key->kind) {
+    case PATH:
+        free(*(char **)field);
+        *(char **)field = home_expand(value);
+        return NULL;
+    case TEXT:
+        text_set(field, value, r->last == key);
+        return NULL;
+    case COUNT:
+        return parse_int(value, 0, INT32_MAX, field) ? NULL : "a whole number";
+    case REAL:
+        return parse_real(value, 0, 100, field) ? NULL : "a number from 0 to 100";
+    case SHARE:
+        return parse_real(value, 0, 1, field) ? NULL : "a number from 0 to 1";
+    case BOOL:
+    case CHOICE:
+        choice = on_off(value);
+        if (choice < 0)
+            return "on or off";
+        if (key->kind == BOOL)
+            *(bool *)field = choice;
+        else
+            *(int64_t *)field = choice;
+        return NULL;
+    case MATH:
+        if (strcmp(value, "int8") && strcmp(value, "float") && strcmp(value, "auto"))
+            return "auto, int8 or float";
+        *(enum math_path *)field = !strcmp(value, "int8")    ? MATH_INT8
+                                   : !strcmp(value, "float") ? MATH_FLOAT
+                                                             : MATH_AUTO;
+        return NULL;
+    case START:
+        if (strcmp(value, "new") && strcmp(value, "last"))
+            return "new or last";
+        *(bool *)field = !strcmp(value, "last");
+        return NULL;
+    }
+    return NULL;
+}
+
+static int line_take(void *arg, const char *section, const char *name, const char *value)
+{
+    struct reading *r = arg;
+    const struct key *key = NULL;
+    for (size_t i = 0; !*section && i < sizeof keys / sizeof *keys; i++)
+        if (!strcmp(keys[i].name, name))
+            key = &keys[i];
+    const char *wanted = key ? value_set(r, key, value) : NULL;
+    r->last = key;
+    if (!key)
+        buf_printf(r->notes, "config: unknown key \"%s%s%s\"\n", section,
+                   *section ? "." : "", name);
+    else if (wanted)
+        buf_printf(r->notes, "config: %s needs %s, not \"%s\"\n", name, wanted, value);
+    return 1;
+}
+
+int config_load(struct config *c, const char *path, struct buf *notes, struct err *err)
+{
+    struct buf text = BUF_INIT;
+    *c = (struct config){
+        .ctx = -1, .device = -1, .top_k = -1, .temperature = -1, .top_p = -1,
+        .min_p = -1, .thinking = -1, .mouse = true, .colours = true,
+    };
+    if (!path || (access(path, F_OK) < 0 && errno == ENOENT))
+        return 0;
+    int rc = file_read_all(path, CONFIG_MAX_BYTES, &text, err);
+    if (rc == 0 && strlen(buf_cstr(&text)) != text.len)
+        rc = err_set(err, "%s holds NUL bytes and is no text file", path);
+    if (rc < 0)
+        goto out;
+    ini_use_stack = false;
+    ini_allow_realloc = true;
+    ini_max_line = (int)CONFIG_MAX_BYTES;
+    ini_allow_inline_comments = false;
+    struct reading r = { .c = c, .notes = notes };
+    int line = ini_parse_string(buf_cstr(&text), line_take, &r);
+    if (line > 0)
+        buf_printf(notes, "config: line %d is no \"key = value\"\n", line);
+out:
+    buf_release(&text);
+    return rc;
+}
+
+void config_release(struct config *c)
+{
+    free(c->model);
+    free(c->system);
+    *c = (struct config){ 0 };
+}

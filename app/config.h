@@ -1,0 +1,34 @@
+/* config.h - the one file that the user edits: $XDG_CONFIG_HOME/tern/config,
+ * lines of "key = value", text after # or ; at a line's start is a comment, an
+ * indented line goes on with the value above it. The program never writes it.
+ * Thread-safety: one thread. */
+#ifndef APP_CONFIG_H
+#define APP_CONFIG_H
+
+#include "base/buf.h"
+#include "base/err.h"
+
+#include "engine/engine.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct config {
+    char *model;  /* path, or NULL; ~/ is replaced */
+    char *system; /* system prompt of new conversations, or NULL */
+    int64_t ctx, device, top_k;        /* -1: not set */
+    double temperature, top_p, min_p;  /* -1: not set */
+    int64_t thinking;                  /* -1: the model's way; 0, 1 */
+    enum math_path math;
+    bool mouse, colours; /* true unless set */
+    bool start_last;     /* open the last conversation, not a new one */
+};
+
+/* Defaults, then what the file says. A missing file (or a path of NULL) is
+ * fine. Every line that cannot be used adds one line to notes and changes
+ * nothing; only a file that cannot be read at all is an error, and then c holds
+ * the defaults. Release c in any case. */
+int config_load(struct config *c, const char *path, struct buf *notes, struct err *err);
+void config_release(struct config *c);
+
+#endif

@@ -1,0 +1,192 @@
+/* options.c - the option parser: short and long names, "-x VALUE", "-xVALUE",
+ * "--name VALUE", "--name=VALUE", "--" before what is no option, and "-" alone
+ * as an argument. Options and arguments may be mixed. */
+#include "app/options.h"
+
+#include "base/mem.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum kind { TEXT, FLAG, COUNT, REAL, SHARE, SEED, ONOFF, MATH };
+
+struct row {
+    const char *name;
+    char letter;
+    enum kind kind;
+    size_t field; /* offset in struct options */
+    const char *argument, *help;
+};
+
+#define ROW(id, name, letter, kind, field, argument, help)                     \
+    { name, letter, kind, offsetof(struct options, field), argument, help },
+static const struct row rows[] = { OPTIONS(ROW) };
+#undef ROW
+
+bool parse_int(const char *text, int64_t min, int64_t max, int64_t *out)
+{
+    char *end;
+    if (!isdigit((unsigned char)text[0]) &&
+        !(text[0] == '-' && isdigit((unsigned char)text[1])))
+        return false;
+    errno = 0;
+    long long v = strtoll(text, &end, 10);
+    if (*end || errno || v < min || v > max)
+        return false;
+    *out = v;
+    return true;
+}
+
+bool parse_real(const char *text, double min, double max, double *out)
+{
+    char *end;
+    if (!isdigit((unsigned char)text[0]) && text[0] != '.')
+        return false;
+    double v = strtod(text, &end);
+    if (end == text || *end || !(v >= min && v <= max) || strpbrk(text, "xXpP"))
+        return false;
+    *out = v;
+    return true;
+}
+
+static bool parse_seed(const char *text, struct options *o)
+{
+    char *end;
+    if (!isdigit((unsigned char)text[0]))
+        return false;
+    errno = 0;
+    o->seed = strtoull(text, &end, 10);
+    o->has_seed = !*end && !errno;
+    return o->has_seed;
+}
+
+static int value_set(struct options *o, const struct row *row, const char *value,
+                     struct err *err)
+{
+    void *field = (char *)o + row->field;
+    const char *wanted = NULL;
+    switch (row->kind) {
+    case TEXT:
+        *(const char **)field = value;
+        break;
+    case FLAG:
+        *(bool *)field = true;
+        break;
+    case COUNT:
+        if (!parse_int(value, 0, INT32_MAX, field))
+            wanted = "a whole number from 0 on";
+        break;
+    case REAL:
+        if (!parse_real(value, 0, 100, field))
+            wanted = "a number from 0 to 100";
+        break;
+    case SHARE:
+        if (!parse_real(value, 0, 1, field))
+            wanted = "a number from 0 to 1";
+        break;
+    case SEED:
+        if (!parse_seed(value, o))
+            wanted = "a whole number from 0 on";
+        break;
+    case ONOFF:
+        *(int64_t *)field = !strcmp(value, "on");
+        if (strcmp(value, "on") && strcmp(value, "off"))
+            wanted = "on or off";
+        break;
+    case MATH:
+        *(enum math_path *)field = !strcmp(value, "int8") ? MATH_INT8 : MATH_FLOAT;
+        if (strcmp(value, "int8") && strcmp(value, "float"))
+            wanted = "int8 or float";
+        break;
+    }
+    if (wanted)
+        return err_set(err, "--%s needs %s, not \"%s\"", row->name, wanted, value);
+    return 0;
+}
+
+static const struct row *row_by_name(const char *name, size_t bytes)
+{
+    for (size_t i = 0; i < OPTIONS_N; i++)
+        if (strlen(rows[i].name) == bytes && !memcmp(rows[i].name, name, bytes))
+            return &rows[i];
+    return NULL;
+}
+
+static const struct row *row_by_letter(char letter)
+{
+    for (size_t i = 0; i < OPTIONS_N; i++)
+        if (rows[i].letter && rows[i].letter == letter)
+            return &rows[i];
+    return NULL;
+}
+
+/* Takes the option at argv[*at] and, where it has one, its value. */
+static int option_take(struct options *o, char **argv, int *at, uint64_t allowed,
+                       struct err *err)
+{
+    const char *text = argv[(*at)++];
+    bool is_long = text[1] == '-';
+    const char *equals = is_long ? strchr(text, '=') : NULL;
+    size_t bytes = equals ? (size_t)(equals - text) : strlen(text);
+    const struct row *row =
+        is_long ? row_by_name(text + 2, bytes - 2) : row_by_letter(text[1]);
+    if (!row || !(allowed >> (row - rows) & 1))
+        return err_set(err, "unknown option %.*s", is_long ? (int)bytes : 2, text);
+    const char *value = equals ? equals + 1 : !is_long && text[2] ? text + 2 : NULL;
+    if (row->kind == FLAG && value)
+        return err_set(err, "--%s takes no value", row->name);
+    if (row->kind != FLAG && !value) {
+        if (!argv[*at])
+            return err_set(err, "--%s needs a value: %s", row->name, row->argument);
+        value = argv[(*at)++];
+    }
+    return value_set(o, row, value, err);
+}
+
+int options_parse(struct options *o, int argc, char **argv, uint64_t allowed,
+                  struct err *err)
+{
+    *o = (struct options){
+        .count = -1, .top_k = -1, .ctx = -1, .device = -1, .prompt = -1,
+        .depth = -1, .runs = -1, .top = -1, .temperature = -1, .top_p = -1,
+        .min_p = -1, .thinking = -1,
+    };
+    o->args = mem_array((size_t)argc + 1, sizeof *o->args);
+    bool only_args = false;
+    for (int at = 0; at < argc;) {
+        if (only_args || argv[at][0] != '-' || !argv[at][1])
+            o->args[o->n_args++] = argv[at++];
+        else if (!strcmp(argv[at], "--"))
+            only_args = ++at;
+        else if (option_take(o, argv, &at, allowed, err) < 0)
+            return -1;
+    }
+    o->args[o->n_args] = NULL;
+    return 0;
+}
+
+void options_release(struct options *o)
+{
+    free(o->args);
+    o->args = NULL;
+    o->n_args = 0;
+}
+
+void options_help(struct buf *out, uint64_t set)
+{
+    for (size_t i = 0; i < OPTIONS_N; i++) {
+        const struct row *row = &rows[i];
+        if (!(set >> i & 1))
+            continue;
+        struct buf left = BUF_INIT;
+        if (row->letter)
+            buf_printf(&left, "-%c, ", row->letter);
+        buf_printf(&left, "--%s%s%s", row->name, row->argument ? " " : "",
+                   row->argument ? row->argument : "");
+        buf_printf(out, "  %-24s %s\n", buf_cstr(&left), row->help);
+        buf_release(&left);
+    }
+}
