@@ -65,7 +65,11 @@
  *             new stream; 10 norm weight f32[rows] multiplied into them
  *   SWIGLU    matrix rows come in blocks of 32 gate, 32 up; 6, 7, 8 planes of
  *             rows / 2 values silu(gate) * up
- * Spec 1: lanes that share a row, 2: rows a group, 3: tokens a group.
+ * Spec 1: lanes that share a row (a power of two, at most the subgroup size),
+ * 2: rows a group, 3: tokens a group, 4: rows an invocation works on at once,
+ * 5: RMS factor: 0 none, 1 over the row, 2 per STATE_DIM columns. Rows a group
+ * is a multiple of (size / lanes) * rows at once, and with an epilogue of 32
+ * (SWIGLU: 64); p.rows is then a multiple of 32 (64) too.
  * Grid: (ceil(rows / rows a group), ceil(tokens / tokens a group), 1)
  * EMBED   1 codes  2 scales  3 residual stream f32[t][cols]  4, 5, 6 planes
  *   7 norm weight f32[cols]. Spec 1: int8 path. Grid: (1, tokens, 1) */

@@ -54,8 +54,7 @@ struct push_product {
     uint rows;        /* matrix rows */
     uint cols;        /* matrix columns, a multiple of ACT_BLOCK */
     uint units;       /* 16-byte code units a row */
-    uint norm_group;  /* columns that share an RMS factor; 0: none */
-    float eps;
+    float eps;        /* of the RMS norm */
     uint out_stride;  /* floats from one token to the next in out */
     uint out_offset;  /* first float of row 0 */
 };

@@ -1,0 +1,306 @@
+/* forward.c - one pass of the decoder as a list of dispatches: prefill of a
+ * chunk, or one decoded token.
+ *
+ * Dependent steps: recurrent layer [projections] [conv, gates, delta rule]
+ * [out + residual] [gate, up, SwiGLU] [down + residual]; attention layer the
+ * same with [q/k norm, RoPE, K/V write] [split attention] [merge + gate] in
+ * place of the second; then [logits] [sample]. Barriers between them are
+ * planned by gpu_record from what each dispatch reads and writes. Norms are
+ * folded into the products: whoever completes the residual stream also writes
+ * it as the next product's input (engine/kernel.h). */
+#include "engine/session.h"
+
+#include "base/mem.h"
+
+/* RMS factor that a product applies to its result, spec constant 5. */
+enum norm { NORM_NONE, NORM_ROW, NORM_HEADS };
+
+struct recorder {
+    struct session *s;
+    struct engine *e;
+    const struct hparams *hp;
+    struct gpu_commands *c;
+    const struct pass *pass;
+    struct err *err;
+};
+
+static int dispatch(struct recorder *r, struct gpu_dispatch *d, const struct gpu_module *m,
+                    const uint32_t *spec, uint32_t n_spec)
+{
+    d->kernel = pipelines_get(&r->e->pipelines, m, spec, n_spec, r->err);
+    if (!d->kernel)
+        return -1;
+    d->bind[0] = gpu_span_all(&r->s->ctl);
+    return gpu_record(r->c, d, r->err);
+}
+
+/* ---- products ----------------------------------------------------------- */
+
+struct product {
+    const struct matrix *m;
+    const struct planes *in, *next; /* next: not for EPILOGUE_STORE */
+    enum norm norm;
+    enum epilogue epilogue;
+    struct gpu_span out;            /* STORE, RESIDUAL */
+    struct gpu_span next_norm;      /* RESIDUAL */
+    uint32_t out_stride, out_offset;
+    const char *label;
+};
+
+static uint32_t divide_up(uint32_t a, uint32_t b)
+{
+    return (a + b - 1) / b;
+}
+
+static uint32_t bind_planes(struct gpu_dispatch *d, uint32_t at, const struct planes *p)
+{
+    d->bind[at] = gpu_span_all(&p->x);
+    d->bind[at + 1] = gpu_span_all(&p->s);
+    d->bind[at + 2] = gpu_span_all(&p->ss);
+    return at + 3;
+}
+
+static int product(struct recorder *r, const struct product *p)
+{
+    const struct product_tuning *t =
+        r->pass->tokens > 1 ? &r->e->tune.product_many : &r->e->tune.product_one;
+    uint32_t rows = t->size / t->lanes * t->batch;
+    uint32_t unit = p->epilogue == EPILOGUE_SWIGLU ? 2 * ACT_BLOCK : ACT_BLOCK;
+    if (p->epilogue != EPILOGUE_STORE)
+        rows = divide_up(rows, unit) * unit;
+    uint32_t spec[] = { t->size, t->lanes, rows, t->tokens, t->batch, p->norm };
+    struct push_product push = {
+        .rows = p->m->rows, .cols = p->m->cols, .units = p->m->units,
+        .eps = r->hp->rms_eps, .out_stride = p->out_stride, .out_offset = p->out_offset
+    };
+    struct gpu_dispatch d = {
+        .bind = { [1] = p->m->codes, [2] = p->m->scales },
+        .push = &push,
+        .groups = { divide_up(p->m->rows, rows), divide_up(r->pass->tokens, t->tokens), 1 },
+        .label = p->label
+    };
+    uint32_t at = bind_planes(&d, 3, p->in);
+    if (p->epilogue != EPILOGUE_SWIGLU)
+        d.bind[at++] = p->out;
+    if (p->epilogue != EPILOGUE_STORE)
+        at = bind_planes(&d, at, p->next);
+    if (p->epilogue == EPILOGUE_RESIDUAL)
+        d.bind[at] = p->next_norm;
+    const struct gpu_module *m =
+        kernel_product_module(p->m->format, r->e->int8, p->epilogue);
+    return dispatch(r, &d, m, spec, 6);
+}
+
+/* A product whose result completes the residual stream. */
+static int residual(struct recorder *r, const struct matrix *m, enum norm norm,
+                    struct gpu_span next_norm, const char *label)
+{
+    struct scratch *x = &r->s->scratch;
+    return product(r, &(struct product){
+        .m = m, .in = &x->mixed, .norm = norm, .epilogue = EPILOGUE_RESIDUAL,
+        .out = gpu_span_all(&x->residual), .next = &x->input, .next_norm = next_norm,
+        .label = label });
+}
+
+static int projections(struct recorder *r, const struct device_layer *ly, uint32_t stride)
+{
+    struct scratch *x = &r->s->scratch;
+    for (uint32_t i = 0; i < ly->n_proj; i++)
+        if (product(r, &(struct product){
+                .m = &ly->proj[i].m, .in = &x->input, .norm = NORM_ROW,
+                .epilogue = EPILOGUE_STORE, .out = gpu_span_all(&x->proj),
+                .out_stride = stride, .out_offset = ly->proj[i].offset,
+                .label = "projections" }) < 0)
+            return -1;
+    return 0;
+}
+
+/* ---- mixers ------------------------------------------------------------- */
+
+static int recurrent_mixer(struct recorder *r, const struct device_layer *ly, uint32_t index)
+{
+    struct session *s = r->s;
+    const struct proj_layout *lay = &r->e->weights.recurrent;
+    const struct tuning *t = &r->e->tune;
+    struct push_delta push = {
+        .n_k = r->hp->n_k_heads, .n_v = r->hp->n_v_heads, .conv_dim = r->hp->conv_dim,
+        .proj_stride = lay->stride, .z_offset = lay->z, .beta_offset = lay->beta,
+        .alpha_offset = lay->alpha, .ba_grouped = r->hp->arch->fused_ba,
+        .grouped_heads = r->hp->grouped_heads, .eps = r->hp->rms_eps
+    };
+    uint64_t at = index * s->layout.layer_bytes;
+    struct gpu_dispatch d = {
+        .bind = { [1] = gpu_span_all(&s->scratch.proj),
+                  [2] = gpu_span_at(&s->state, at + s->layout.matrix_bytes,
+                                    s->layout.history_bytes),
+                  [3] = ly->conv1d, [4] = ly->dt, [5] = ly->a, [6] = ly->ssm_norm,
+                  [7] = gpu_span_at(&s->state, at, s->layout.matrix_bytes) },
+        .push = &push,
+        .groups = { r->hp->value_dim / t->delta_columns, 1, 1 },
+        .label = "delta rule"
+    };
+    bind_planes(&d, 8, &s->scratch.mixed);
+    uint32_t spec[] = { t->delta_columns * t->delta_parts, r->e->int8, t->delta_columns,
+                        t->delta_parts };
+    return dispatch(r, &d, kernel_module(KERNEL_DELTA), spec, 4);
+}
+
+static int rotate_and_store(struct recorder *r, const struct device_layer *ly,
+                            struct gpu_span k, struct gpu_span v)
+{
+    struct scratch *x = &r->s->scratch;
+    const struct proj_layout *lay = &r->e->weights.attention;
+    struct push_qk push = {
+        .n_head = r->hp->n_head, .n_head_kv = r->hp->n_head_kv, .proj_stride = lay->stride,
+        .k_offset = lay->k, .v_offset = lay->v, .rope_pairs = r->hp->rope_dims / 2,
+        .eps = r->hp->rms_eps
+    };
+    struct gpu_dispatch d = {
+        .bind = { [1] = gpu_span_all(&x->proj), [2] = ly->q_norm, [3] = ly->k_norm,
+                  [4] = gpu_span_all(&r->s->rope), [5] = gpu_span_all(&x->q), [6] = k,
+                  [7] = v },
+        .push = &push,
+        .groups = { r->hp->n_head + r->hp->n_head_kv, r->pass->tokens, 1 },
+        .label = "rope and kv"
+    };
+    uint32_t spec[] = { r->e->tune.qk_size, r->hp->head_dim };
+    enum kernel_id id = r->s->params.kv == KV_F32 ? KERNEL_QK_F32 : KERNEL_QK_F16;
+    return dispatch(r, &d, kernel_module(id), spec, 2);
+}
+
+static int attend(struct recorder *r, struct gpu_span k, struct gpu_span v)
+{
+    struct scratch *x = &r->s->scratch;
+    struct push_attend push = { .n_head = r->hp->n_head, .n_head_kv = r->hp->n_head_kv,
+                                .splits = r->pass->splits, .scale = r->hp->attn_scale };
+    struct gpu_dispatch d = {
+        .bind = { [1] = gpu_span_all(&x->q), [2] = k, [3] = v,
+                  [4] = gpu_span_all(&x->partials) },
+        .push = &push,
+        .groups = { r->hp->n_head_kv, r->pass->splits, r->pass->tokens },
+        .label = "attention"
+    };
+    uint32_t spec[] = { r->e->tune.attend_size, r->hp->head_dim,
+                        r->hp->n_head / r->hp->n_head_kv };
+    enum kernel_id id = r->s->params.kv == KV_F32 ? KERNEL_ATTEND_F32 : KERNEL_ATTEND_F16;
+    return dispatch(r, &d, kernel_module(id), spec, 3);
+}
+
+static int merge(struct recorder *r)
+{
+    struct scratch *x = &r->s->scratch;
+    struct push_merge push = { .n_head = r->hp->n_head, .splits = r->pass->splits,
+                               .proj_stride = r->e->weights.attention.stride };
+    struct gpu_dispatch d = {
+        .bind = { [1] = gpu_span_all(&x->partials), [2] = gpu_span_all(&x->proj) },
+        .push = &push,
+        .groups = { r->hp->n_head, r->pass->tokens, 1 },
+        .label = "attention merge"
+    };
+    bind_planes(&d, 3, &x->mixed);
+    uint32_t spec[] = { r->e->tune.merge_size, r->e->int8, r->hp->head_dim };
+    return dispatch(r, &d, kernel_module(KERNEL_MERGE), spec, 3);
+}
+
+/* ---- the pass ----------------------------------------------------------- */
+
+static int embed(struct recorder *r)
+{
+    struct scratch *x = &r->s->scratch;
+    const struct matrix *m = &r->e->weights.embed;
+    struct push_embed push = { .cols = m->cols, .units = m->units };
+    struct gpu_dispatch d = {
+        .bind = { [1] = m->codes, [2] = m->scales, [3] = gpu_span_all(&x->residual),
+                  [7] = r->e->weights.layers[0].attn_norm },
+        .push = &push,
+        .groups = { 1, r->pass->tokens, 1 },
+        .label = "embedding"
+    };
+    bind_planes(&d, 4, &x->input);
+    uint32_t spec[] = { r->e->tune.embed_size, r->e->int8 };
+    return dispatch(r, &d, kernel_embed_module(m->format), spec, 2);
+}
+
+static int attention_mixer(struct recorder *r, const struct device_layer *ly, uint32_t index,
+                           bool only_store)
+{
+    const struct gpu_buffer *kv = &r->s->kv[index];
+    uint64_t plane = session_kv_plane_bytes(r->s);
+    struct gpu_span k = gpu_span_at(kv, 0, plane), v = gpu_span_at(kv, plane, plane);
+    if (rotate_and_store(r, ly, k, v) < 0)
+        return -1;
+    if (only_store)
+        return 0;
+    return attend(r, k, v) < 0 || merge(r) < 0 ? -1 : 0;
+}
+
+static int feed_forward(struct recorder *r, const struct device_layer *ly,
+                        struct gpu_span next_norm)
+{
+    struct scratch *x = &r->s->scratch;
+    if (product(r, &(struct product){
+            .m = &ly->gate_up, .in = &x->input, .norm = NORM_ROW,
+            .epilogue = EPILOGUE_SWIGLU, .next = &x->mixed, .label = "gate and up" }) < 0)
+        return -1;
+    return residual(r, &ly->down, NORM_NONE, next_norm, "down");
+}
+
+/* Layer i; `index` counts the layers of its kind before it. Without a head the
+ * last layer has nothing to do once its own state is written. */
+static int layer(struct recorder *r, uint32_t i, uint32_t index)
+{
+    const struct device_weights *w = &r->e->weights;
+    const struct device_layer *ly = &w->layers[i];
+    bool last = i + 1 == w->n_layers, only_state = last && !r->pass->head;
+    struct gpu_span next = last ? w->output_norm : w->layers[i + 1].attn_norm;
+    if (projections(r, ly, ly->recurrent ? w->recurrent.stride : w->attention.stride) < 0)
+        return -1;
+    if (ly->recurrent ? recurrent_mixer(r, ly, index) < 0
+                      : attention_mixer(r, ly, index, only_state) < 0)
+        return -1;
+    if (only_state)
+        return 0;
+    if (residual(r, &ly->out, ly->recurrent ? NORM_HEADS : NORM_NONE, ly->post_norm,
+                 "mixer out") < 0)
+        return -1;
+    return feed_forward(r, ly, next);
+}
+
+static int head(struct recorder *r)
+{
+    struct session *s = r->s;
+    const struct matrix *m = &r->e->weights.output;
+    if (product(r, &(struct product){
+            .m = m, .in = &s->scratch.input, .norm = NORM_ROW, .epilogue = EPILOGUE_STORE,
+            .out = gpu_span_all(&s->scratch.logits), .out_stride = m->rows,
+            .label = "logits" }) < 0)
+        return -1;
+    struct push_sample push = { .advance = 1 };
+    struct gpu_dispatch d = {
+        .bind = { [1] = gpu_span_all(&s->scratch.logits), [2] = gpu_span_all(&s->counts),
+                  [3] = gpu_span_all(&s->out) },
+        .push = &push,
+        .groups = { 1, 1, 1 },
+        .label = "sample"
+    };
+    uint32_t spec[] = { r->e->tune.sample_size };
+    return dispatch(r, &d, kernel_module(KERNEL_SAMPLE), spec, 1);
+}
+
+int forward_record(struct session *s, struct gpu_commands *c, const struct pass *p,
+                   struct err *err)
+{
+    struct recorder r = { .s = s, .e = s->engine, .hp = &s->engine->model->hp, .c = c,
+                          .pass = p, .err = err };
+    uint32_t seen[2] = { 0, 0 };
+    if (gpu_record_begin(c, err) < 0 || embed(&r) < 0)
+        return -1;
+    for (uint32_t i = 0; i < r.hp->n_layer; i++) {
+        bool recurrent = r.e->weights.layers[i].recurrent;
+        if (layer(&r, i, seen[recurrent]++) < 0)
+            return -1;
+    }
+    if (p->head && head(&r) < 0)
+        return -1;
+    return gpu_record_end(c, err);
+}

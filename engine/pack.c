@@ -1,0 +1,263 @@
+/* pack.c - repacking of weight rows and their way into device memory. Holds at
+ * most PIECE_BYTES of a matrix in host memory at a time. */
+#include "engine/pack.h"
+
+#include "base/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define PIECE_BYTES (8u << 20)
+#define BLOCK_BYTES (1ull << 30) /* of an arena, unless one piece is larger */
+#define ALIGN       256u
+
+/* How a format's rows look on the device, and the file format it is read from
+ * without conversion. */
+static const struct layout {
+    enum quant quant;
+    uint32_t unit;        /* elements in 16 bytes */
+    uint32_t scale_group; /* elements a scale, 0: none */
+} layouts[FORMAT_COUNT] = {
+    [FORMAT_F32] = { QUANT_F32, 4, 0 },    [FORMAT_F16] = { QUANT_F16, 8, 0 },
+    [FORMAT_BF16] = { QUANT_BF16, 8, 0 },  [FORMAT_Q8_0] = { QUANT_Q8_0, 16, 32 },
+    [FORMAT_Q4_0] = { QUANT_Q4_0, 32, 32 }, [FORMAT_Q2_0] = { QUANT_Q2_0, 64, 64 },
+};
+
+enum device_format pack_format(const struct pack_source *s)
+{
+    for (uint32_t i = 1; i < s->n_parts; i++)
+        if (s->parts[i]->type != s->parts[0]->type)
+            return FORMAT_F16;
+    for (int f = 0; f < FORMAT_COUNT; f++)
+        if (layouts[f].quant == s->parts[0]->type &&
+            s->parts[0]->ne[0] % layouts[f].unit == 0)
+            return (enum device_format)f;
+    return FORMAT_F16;
+}
+
+uint32_t pack_units(enum device_format f, uint32_t cols)
+{
+    return cols / layouts[f].unit;
+}
+
+size_t pack_code_bytes(enum device_format f, uint32_t cols)
+{
+    return (size_t)pack_units(f, cols) * 16;
+}
+
+size_t pack_scale_bytes(enum device_format f, uint32_t cols)
+{
+    if (!layouts[f].scale_group)
+        return 0;
+    return ((size_t)cols / layouts[f].scale_group + 1) / 2 * 4;
+}
+
+/* Four codes of `bits` bits each, already in their bytes, as field j. */
+static void put_codes(uint8_t *word, const uint8_t codes[4], uint32_t shift)
+{
+    for (int b = 0; b < 4; b++)
+        word[b] |= (uint8_t)(codes[b] << shift);
+}
+
+static void unit_q4_0(const uint8_t *qs, uint8_t *unit)
+{
+    memset(unit, 0, 16);
+    for (uint32_t e = 0; e < 32; e += 4) {
+        uint8_t c[4];
+        for (uint32_t b = 0; b < 4; b++)
+            c[b] = e + b < 16 ? qs[e + b] & 15 : qs[e + b - 16] >> 4;
+        put_codes(unit + e / 8 * 4, c, 4 * (e / 4 % 2));
+    }
+}
+
+static void unit_q2_0(const uint8_t *qs, uint8_t *unit)
+{
+    memset(unit, 0, 16);
+    for (uint32_t e = 0; e < 64; e += 4) {
+        uint8_t c[4];
+        for (uint32_t b = 0; b < 4; b++)
+            c[b] = qs[e >> 2] >> 2 * b & 3;
+        put_codes(unit + e / 16 * 4, c, 2 * (e / 4 % 4));
+    }
+}
+
+/* Rows of a format with blocks of an f16 scale followed by codes. */
+static void pack_blocks(enum device_format f, const uint8_t *row, uint32_t cols,
+                        uint8_t *codes, uint8_t *scales)
+{
+    const struct quant_format *q = quant_format(layouts[f].quant);
+    for (uint32_t b = 0; b < cols / q->elements; b++, row += q->bytes) {
+        memcpy(scales + 2 * (size_t)b, row, 2);
+        if (f == FORMAT_Q8_0)
+            memcpy(codes + 32 * (size_t)b, row + 2, 32);
+        else if (f == FORMAT_Q4_0)
+            unit_q4_0(row + 2, codes + 16 * (size_t)b);
+        else
+            unit_q2_0(row + 2, codes + 16 * (size_t)b);
+    }
+}
+
+static void convert_to_f16(enum quant type, const uint8_t *row, uint32_t cols,
+                           uint8_t *codes)
+{
+    float *values = mem_array(cols, sizeof *values);
+    quant_dequantize(type, row, cols, values);
+    for (uint32_t i = 0; i < cols; i++) {
+        uint16_t h = quant_f32_to_f16(values[i]);
+        memcpy(codes + 2 * (size_t)i, &h, 2);
+    }
+    free(values);
+}
+
+void pack_row(enum device_format f, enum quant type, const uint8_t *row, uint32_t cols,
+              uint8_t *codes, uint8_t *scales)
+{
+    memset(scales, 0, pack_scale_bytes(f, cols));
+    if (type != layouts[f].quant)
+        convert_to_f16(type, row, cols, codes);
+    else if (layouts[f].scale_group)
+        pack_blocks(f, row, cols, codes, scales);
+    else
+        memcpy(codes, row, pack_code_bytes(f, cols));
+}
+
+/* ---- matrices ----------------------------------------------------------- */
+
+static uint32_t source_rows(const struct pack_source *s)
+{
+    uint64_t rows = 0;
+    for (uint32_t i = 0; i < s->n_parts; i++)
+        rows += s->parts[i]->ne[1];
+    return (uint32_t)rows;
+}
+
+/* The part that row r of the matrix comes from, and the row in it. */
+static const struct tensor *source_row(const struct pack_source *s, uint32_t r,
+                                       uint64_t *row)
+{
+    if (s->interleave) {
+        *row = (uint64_t)r / (2 * ACT_BLOCK) * ACT_BLOCK + r % ACT_BLOCK;
+        return s->parts[r / ACT_BLOCK % 2];
+    }
+    uint32_t i = 0;
+    *row = r;
+    while (*row >= s->parts[i]->ne[1])
+        *row -= s->parts[i++]->ne[1];
+    return s->parts[i];
+}
+
+static uint64_t padded(uint64_t bytes)
+{
+    return (bytes + ALIGN - 1) / ALIGN * ALIGN;
+}
+
+uint64_t pack_matrix_bytes(const struct pack_source *s)
+{
+    enum device_format f = pack_format(s);
+    uint32_t cols = (uint32_t)s->parts[0]->ne[0];
+    uint64_t rows = source_rows(s);
+    return padded(rows * pack_code_bytes(f, cols)) +
+           padded(rows * pack_scale_bytes(f, cols) + 4);
+}
+
+/* Repacks rows [first, first + n) into host memory and uploads both planes. */
+static int upload_rows(struct matrix *m, struct gpu *gpu, const struct pack_source *s,
+                       uint32_t first, uint32_t n, uint8_t *memory, struct err *err)
+{
+    size_t code_bytes = pack_code_bytes(m->format, m->cols);
+    size_t scale_bytes = pack_scale_bytes(m->format, m->cols);
+    uint8_t *scales = memory + n * code_bytes;
+    for (uint32_t i = 0; i < n; i++) {
+        uint64_t row;
+        const struct tensor *t = source_row(s, first + i, &row);
+        const uint8_t *data = t->data + row * (t->bytes / t->ne[1]);
+        pack_row(m->format, t->type, data, m->cols, memory + i * code_bytes,
+                 scales + i * scale_bytes);
+    }
+    struct gpu_span to = gpu_span_at(m->codes.buffer, m->codes.offset + first * code_bytes,
+                                     n * code_bytes);
+    if (gpu_upload(gpu, to, memory, err) < 0)
+        return -1;
+    if (!scale_bytes)
+        return 0;
+    to = gpu_span_at(m->scales.buffer, m->scales.offset + first * scale_bytes,
+                     n * scale_bytes);
+    return gpu_upload(gpu, to, scales, err);
+}
+
+int pack_matrix(struct matrix *out, struct arena *a, const struct pack_source *s,
+                struct err *err)
+{
+    enum device_format f = pack_format(s);
+    uint32_t cols = (uint32_t)s->parts[0]->ne[0];
+    *out = (struct matrix){
+        .format = f, .rows = source_rows(s), .cols = cols, .units = pack_units(f, cols)
+    };
+    size_t row_bytes = pack_code_bytes(f, cols) + pack_scale_bytes(f, cols);
+    uint64_t scale_plane = out->rows * (uint64_t)pack_scale_bytes(f, cols);
+    if (arena_take(&out->codes, a, out->rows * (uint64_t)pack_code_bytes(f, cols), err) < 0 ||
+        arena_take(&out->scales, a, scale_plane ? scale_plane : 4, err) < 0)
+        return err_prefix(err, "%s", s->parts[0]->name);
+    uint32_t piece = row_bytes > PIECE_BYTES ? 1 : (uint32_t)(PIECE_BYTES / row_bytes);
+    if (piece > out->rows)
+        piece = out->rows;
+    uint8_t *memory = mem_array(piece, row_bytes);
+    int rc = 0;
+    for (uint32_t r = 0; rc == 0 && r < out->rows; r += piece) {
+        uint32_t n = out->rows - r < piece ? out->rows - r : piece;
+        rc = upload_rows(out, a->gpu, s, r, n, memory, err);
+    }
+    free(memory);
+    return rc;
+}
+
+int pack_vector(struct gpu_span *out, struct arena *a, const struct tensor *t,
+                struct err *err)
+{
+    float *values = mem_array(t->n_elements, sizeof *values);
+    quant_dequantize(t->type, t->data, t->n_elements, values);
+    int rc = arena_take(out, a, t->n_elements * sizeof *values, err);
+    if (rc == 0)
+        rc = gpu_upload(a->gpu, *out, values, err);
+    free(values);
+    return rc < 0 ? err_prefix(err, "%s", t->name) : 0;
+}
+
+/* ---- arena -------------------------------------------------------------- */
+
+void arena_init(struct arena *a, struct gpu *gpu, uint64_t wanted_bytes)
+{
+    *a = (struct arena){ .gpu = gpu, .wanted = wanted_bytes };
+}
+
+int arena_take(struct gpu_span *out, struct arena *a, uint64_t bytes, struct err *err)
+{
+    uint64_t size = padded(bytes);
+    struct gpu_buffer *last = a->n_blocks ? a->blocks[a->n_blocks - 1] : NULL;
+    if (!last || last->bytes - a->used < size) {
+        uint64_t block = a->wanted < BLOCK_BYTES ? a->wanted : BLOCK_BYTES;
+        last = mem_zalloc(sizeof *last);
+        if (gpu_buffer_open(last, a->gpu, block > size ? block : size, GPU_DEVICE,
+                            "weights", err) < 0) {
+            free(last);
+            return -1;
+        }
+        a->blocks = mem_regrow(a->blocks, a->n_blocks + 1, sizeof(void *));
+        a->blocks[a->n_blocks++] = last;
+        a->used = 0;
+    }
+    *out = gpu_span_at(last, a->used, bytes);
+    a->used += size;
+    a->wanted -= size < a->wanted ? size : a->wanted;
+    return 0;
+}
+
+void arena_release(struct arena *a)
+{
+    for (uint32_t i = 0; i < a->n_blocks; i++) {
+        gpu_buffer_close(a->blocks[i], a->gpu);
+        free(a->blocks[i]);
+    }
+    free(a->blocks);
+    *a = (struct arena){ 0 };
+}

@@ -1,0 +1,67 @@
+/* pack.h - weights as the device wants them: codes in 16-byte units, scales in
+ * a plane of their own (shaders/format.glsl reads what this writes).
+ *
+ *   F32, F16, BF16   the values; no scales
+ *   Q8_0             32 int8 in two units, one f16 scale for both
+ *   Q4_0             32 codes a unit: element 4j+b of a word's eight at bit
+ *                    8b+4j; one f16 scale
+ *   Q2_0             64 codes a unit: element 4j+b of a word's sixteen at bit
+ *                    8b+2j; one f16 scale
+ * so that masking a word gives the four bytes of consecutive elements. Scales
+ * of a row are padded to an even number. Rows have cols % 32 == 0. */
+#ifndef ENGINE_PACK_H
+#define ENGINE_PACK_H
+
+#include "engine/gguf.h"
+#include "engine/gpu.h"
+#include "engine/kernel.h"
+
+/* A matrix on the device. */
+struct matrix {
+    enum device_format format;
+    uint32_t rows, cols;
+    uint32_t units;              /* a row's 16-byte code units */
+    struct gpu_span codes, scales;
+};
+
+/* Where a matrix comes from: the parts' rows one after the other, or, with
+ * interleave, 32 rows of each of two equal parts in turn. The parts have the
+ * same width. Parts of one format keep it; a mixture becomes F16. */
+struct pack_source {
+    const struct tensor *parts[4];
+    uint32_t n_parts;
+    bool interleave;
+};
+
+/* Device memory for weights: few large buffers, handed out piece by piece. */
+struct arena {
+    struct gpu *gpu;
+    struct gpu_buffer **blocks; /* spans point at them: never moved */
+    uint32_t n_blocks;
+    uint64_t used;      /* of the last block */
+    uint64_t wanted;    /* bytes that are still expected to be taken */
+};
+
+enum device_format pack_format(const struct pack_source *s);
+uint32_t pack_units(enum device_format f, uint32_t cols);
+/* Bytes of one row's codes and scales. */
+size_t pack_code_bytes(enum device_format f, uint32_t cols);
+size_t pack_scale_bytes(enum device_format f, uint32_t cols);
+/* One row of cols elements of `type` into its two planes. */
+void pack_row(enum device_format f, enum quant type, const uint8_t *row, uint32_t cols,
+              uint8_t *codes, uint8_t *scales);
+
+/* Bytes that a matrix takes from an arena, padding included. */
+uint64_t pack_matrix_bytes(const struct pack_source *s);
+/* Repacks on the host, a few MiB at a time, and uploads. */
+int pack_matrix(struct matrix *out, struct arena *a, const struct pack_source *s,
+                struct err *err);
+/* A small tensor of any float type as f32. */
+int pack_vector(struct gpu_span *out, struct arena *a, const struct tensor *t,
+                struct err *err);
+
+void arena_init(struct arena *a, struct gpu *gpu, uint64_t wanted_bytes);
+int arena_take(struct gpu_span *out, struct arena *a, uint64_t bytes, struct err *err);
+void arena_release(struct arena *a);
+
+#endif

@@ -1,0 +1,84 @@
+/* session.h - inside of a session, for engine/ only.
+ *
+ * Invariants: ids.len is evaluated or evaluated + 1 (one token pending); rows
+ * [0, evaluated) of every KV cache and the recurrent state belong to exactly
+ * ids[0, evaluated). */
+#ifndef ENGINE_SESSION_H
+#define ENGINE_SESSION_H
+
+#include "engine/device_model.h"
+#include "engine/gpu.h"
+
+/* The planes of an activation vector, engine/kernel.h. */
+struct planes {
+    struct gpu_buffer x, s, ss;
+};
+
+/* Scratch for the tokens of one pass. */
+struct scratch {
+    struct gpu_buffer residual;  /* f32[t][n_embd] */
+    struct planes input;         /* of n_embd: what a layer's products read */
+    struct planes mixed;         /* of the widest mixer or FFN result */
+    struct gpu_buffer proj;      /* f32[t][proj stride] */
+    struct gpu_buffer q;         /* f32[t][n_head][head_dim] */
+    struct gpu_buffer partials;  /* f32[t][n_head][splits][head_dim + 2] */
+    struct gpu_buffer logits;    /* f32[n_vocab] */
+};
+
+struct state_layout {
+    uint64_t matrix_bytes;  /* of one recurrent layer */
+    uint64_t history_bytes; /* both sides of its conv history */
+    uint64_t layer_bytes;
+    uint64_t bytes;
+};
+
+/* What a recorded list computes. */
+struct pass {
+    uint32_t tokens; /* at most; ctl.n_tokens says how many */
+    uint32_t splits; /* of the KV history in each attention layer */
+    bool head;       /* with logits and a sampled id; tokens is then 1 */
+};
+
+struct snapshot {
+    size_t pos;      /* tokens evaluated */
+    uint32_t side;
+    void *state;     /* state_layout.bytes */
+};
+
+struct session {
+    struct engine *engine;
+    struct session_params params;
+    struct gpu_buffer ctl, out, counts, rope, state;
+    struct gpu_buffer *kv;   /* per attention layer: keys, then values */
+    uint32_t n_kv;
+    struct scratch scratch;
+    struct state_layout layout;
+    struct gpu_commands *decode, *prefill;
+    struct pass decode_pass, prefill_pass; /* as recorded; tokens 0: none */
+    struct tokens ids;
+    size_t evaluated;
+    uint32_t side;           /* current half of the conv histories */
+    bool has_logits;
+    struct snapshot *snapshots; /* ascending positions */
+    size_t n_snapshots;
+};
+
+/* Bytes of one layer's keys (values take as many). */
+uint64_t session_kv_plane_bytes(const struct session *s);
+/* Allocates and clears everything a pass needs (session_memory.c). */
+int session_memory_open(struct session *s, struct err *err);
+void session_memory_close(struct session *s);
+
+/* Records the kernels of a pass (forward.c). */
+int forward_record(struct session *s, struct gpu_commands *c, const struct pass *p,
+                   struct err *err);
+
+/* Saves the state after `evaluated` tokens if the budget allows (snapshot.c);
+ * making room drops the middle ones first. */
+int snapshot_keep(struct session *s, struct err *err);
+/* Goes back to the newest snapshot at or before pos, or to the start; sets
+ * evaluated and drops snapshots beyond it. */
+int snapshot_rewind(struct session *s, size_t pos, struct err *err);
+void snapshot_release(struct session *s);
+
+#endif

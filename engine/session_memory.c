@@ -1,0 +1,153 @@
+/* session_memory.c - the device memory of a session: caches, recurrent state,
+ * scratch, and the RoPE table. */
+#include "engine/session.h"
+
+#include "base/mem.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static uint64_t rounded(uint64_t bytes)
+{
+    return (bytes + 255) / 256 * 256;
+}
+
+uint64_t session_kv_plane_bytes(const struct session *s)
+{
+    const struct hparams *hp = &s->engine->model->hp;
+    uint64_t value = s->params.kv == KV_F32 ? 4 : 2;
+    return rounded((uint64_t)s->params.ctx_tokens * hp->n_head_kv * hp->head_dim * value);
+}
+
+static void plan_state(struct state_layout *l, const struct hparams *hp)
+{
+    l->matrix_bytes = rounded((uint64_t)hp->n_v_heads * STATE_DIM * STATE_DIM * 4);
+    l->history_bytes = rounded((uint64_t)2 * 3 * hp->conv_dim * 4);
+    l->layer_bytes = l->matrix_bytes + l->history_bytes;
+    l->bytes = l->layer_bytes * hp->n_recurrent;
+    if (!l->bytes)
+        l->bytes = 256;
+}
+
+struct opener {
+    struct gpu *gpu;
+    struct err *err;
+    int rc; /* of the calls so far */
+};
+
+static void open_buffer(struct opener *o, struct gpu_buffer *b, uint64_t bytes,
+                        enum gpu_use use, const char *label)
+{
+    if (o->rc == 0)
+        o->rc = gpu_buffer_open(b, o->gpu, bytes, use, label, o->err);
+}
+
+/* Planes of an activation vector of n values for `tokens` tokens. */
+static void open_planes(struct opener *o, struct planes *p, uint64_t tokens, uint64_t n,
+                        const char *label)
+{
+    open_buffer(o, &p->x, tokens * n * 4, GPU_DEVICE, label);
+    open_buffer(o, &p->s, tokens * n / ACT_BLOCK * 8, GPU_DEVICE, label);
+    open_buffer(o, &p->ss, tokens * n / ACT_BLOCK * 4, GPU_DEVICE, label);
+}
+
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+static void open_scratch(struct opener *o, struct session *s)
+{
+    const struct engine *e = s->engine;
+    const struct hparams *hp = &e->model->hp;
+    struct scratch *x = &s->scratch;
+    uint64_t t = s->params.chunk_tokens, heads = (uint64_t)hp->n_head * hp->head_dim;
+    open_buffer(o, &x->residual, t * hp->n_embd * 4, GPU_DEVICE, "residual stream");
+    open_planes(o, &x->input, t, hp->n_embd, "layer input");
+    open_planes(o, &x->mixed, t, larger(larger(hp->value_dim, heads), hp->n_ff),
+                "mixer result");
+    uint64_t stride = larger(e->weights.recurrent.stride, e->weights.attention.stride);
+    open_buffer(o, &x->proj, t * stride * 4, GPU_DEVICE, "projections");
+    open_buffer(o, &x->q, larger(t * heads * 4, 4), GPU_DEVICE, "queries");
+    uint64_t splits = larger(t * e->tune.prefill_splits, e->tune.max_splits);
+    open_buffer(o, &x->partials, splits * hp->n_head * (hp->head_dim + 2) * 4, GPU_DEVICE,
+                "attention partials");
+    open_buffer(o, &x->logits, (uint64_t)hp->n_vocab * 4, GPU_DEVICE, "logits");
+}
+
+/* cos and sin of position * base^(-2i / dims), computed in double. */
+static int fill_rope(struct session *s, struct err *err)
+{
+    const struct hparams *hp = &s->engine->model->hp;
+    uint32_t pairs = hp->rope_dims / 2, rows = 1024;
+    float *table = mem_array((size_t)rows * pairs * 2, sizeof *table);
+    int rc = 0;
+    for (uint32_t first = 0; rc == 0 && first < s->params.ctx_tokens; first += rows) {
+        uint32_t n = s->params.ctx_tokens - first;
+        n = n < rows ? n : rows;
+        for (uint32_t p = 0; p < n; p++)
+            for (uint32_t i = 0; i < pairs; i++) {
+                double angle = (first + p) * pow(hp->rope_base, -2.0 * i / hp->rope_dims);
+                table[2 * ((size_t)p * pairs + i)] = (float)cos(angle);
+                table[2 * ((size_t)p * pairs + i) + 1] = (float)sin(angle);
+            }
+        uint64_t row_bytes = (uint64_t)pairs * 8;
+        struct gpu_span to = gpu_span_at(&s->rope, first * row_bytes, n * row_bytes);
+        rc = gpu_upload(s->engine->gpu, to, table, err);
+    }
+    free(table);
+    return rc;
+}
+
+static int clear(struct session *s, struct err *err)
+{
+    struct gpu *gpu = s->engine->gpu;
+    /* Cleared by writing zeros: what device memory held before may be NaN. */
+    if (gpu_fill(gpu, gpu_span_all(&s->state), 0, err) < 0 ||
+        gpu_fill(gpu, gpu_span_all(&s->counts), 0, err) < 0)
+        return -1;
+    return fill_rope(s, err);
+}
+
+int session_memory_open(struct session *s, struct err *err)
+{
+    struct engine *e = s->engine;
+    const struct hparams *hp = &e->model->hp;
+    struct opener o = { .gpu = e->gpu, .err = err };
+    plan_state(&s->layout, hp);
+    open_buffer(&o, &s->ctl, sizeof(struct ctl_block), GPU_SHARED, "control block");
+    open_buffer(&o, &s->out, sizeof(struct out_block), GPU_READBACK, "output block");
+    open_buffer(&o, &s->counts, (uint64_t)hp->n_vocab * 4, GPU_DEVICE, "token counts");
+    uint64_t rope = (uint64_t)s->params.ctx_tokens * hp->rope_dims * 4;
+    open_buffer(&o, &s->rope, larger(rope, 4), GPU_DEVICE, "RoPE table");
+    open_buffer(&o, &s->state, s->layout.bytes, GPU_DEVICE, "recurrent state");
+    s->n_kv = hp->n_attention;
+    s->kv = mem_zalloc(larger(s->n_kv, 1) * sizeof *s->kv);
+    for (uint32_t i = 0; i < s->n_kv; i++)
+        open_buffer(&o, &s->kv[i], 2 * session_kv_plane_bytes(s), GPU_DEVICE, "KV cache");
+    open_scratch(&o, s);
+    return o.rc < 0 ? -1 : clear(s, err);
+}
+
+static void close_planes(struct planes *p, struct gpu *gpu)
+{
+    gpu_buffer_close(&p->x, gpu);
+    gpu_buffer_close(&p->s, gpu);
+    gpu_buffer_close(&p->ss, gpu);
+}
+
+void session_memory_close(struct session *s)
+{
+    struct gpu *gpu = s->engine->gpu;
+    struct gpu_buffer *all[] = { &s->ctl, &s->out, &s->counts, &s->rope, &s->state,
+                                 &s->scratch.residual, &s->scratch.proj, &s->scratch.q,
+                                 &s->scratch.partials, &s->scratch.logits };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        gpu_buffer_close(all[i], gpu);
+    close_planes(&s->scratch.input, gpu);
+    close_planes(&s->scratch.mixed, gpu);
+    for (uint32_t i = 0; s->kv && i < s->n_kv; i++)
+        gpu_buffer_close(&s->kv[i], gpu);
+    free(s->kv);
+    s->kv = NULL;
+}

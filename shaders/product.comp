@@ -1,0 +1,248 @@
+/* product.comp - matrix times activation vectors, with the epilogue that the
+ * next step needs (engine/kernel.h describes bindings and planes).
+ *
+ * A row is shared by LANES neighbouring invocations of a subgroup, which take
+ * its units in turn; each of them works on BATCH rows at once, so that an
+ * activation is loaded once for BATCH rows. A workgroup makes ROWS rows of
+ * TOKENS tokens. */
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
+#extension GL_EXT_spirv_intrinsics : require
+#include "ctl.glsl"
+#include "act.glsl"
+#include "format.glsl"
+
+layout(constant_id = 1) const uint LANES = 8;
+layout(constant_id = 2) const uint ROWS = 32;
+layout(constant_id = 3) const uint TOKENS = 1;
+layout(constant_id = 4) const uint BATCH = 4;
+/* 0: no norm; 1: one RMS factor for the row; 2: one per STATE_DIM columns */
+layout(constant_id = 5) const uint NORM = 0;
+
+layout(push_constant) uniform push_block { push_product p; };
+layout(set = 0, binding = 0, std430) readonly buffer ctl_buffer { ctl_block ctl; };
+#ifdef ACT_int8
+layout(set = 0, binding = 3, std430) readonly buffer act_x { uvec4 xq[]; };
+#else
+layout(set = 0, binding = 3, std430) readonly buffer act_x { vec4 xf[]; };
+#endif
+layout(set = 0, binding = 4, std430) readonly buffer act_s { vec2 xs[]; };
+layout(set = 0, binding = 5, std430) readonly buffer act_ss { float xss[]; };
+
+#ifdef EPILOGUE_store
+layout(set = 0, binding = 6, std430) writeonly buffer out_block_ { float result[]; };
+#elif defined(EPILOGUE_residual)
+layout(set = 0, binding = 6, std430) buffer out_block_ { float result[]; };
+#define NEXT_X 7
+#define NEXT_S 8
+#define NEXT_SS 9
+layout(set = 0, binding = 10, std430) readonly buffer weight_block { float norm_w[]; };
+#else
+#define NEXT_X 6
+#define NEXT_S 7
+#define NEXT_SS 8
+#endif
+#ifndef EPILOGUE_store
+#include "next.glsl"
+shared float made[ROWS * TOKENS];
+#endif
+
+#ifdef ACT_int8
+spirv_instruction(extensions = ["SPV_KHR_integer_dot_product"],
+                  capabilities = [6019, 6018], id = 4450)
+int dot_4x8(uint a, uint b, spirv_literal int packed_4x8);
+#endif
+
+/* RMS factor over all columns of a token; every subgroup computes its own. */
+float row_factor(uint token)
+{
+    uint blocks = p.cols / ACT_BLOCK;
+    float sum = 0.0;
+    for (uint i = gl_SubgroupInvocationID; i < blocks; i += gl_SubgroupSize)
+        sum += xss[token * blocks + i];
+    return inversesqrt(subgroupAdd(sum) / float(p.cols) + p.eps);
+}
+
+/* RMS factor of the STATE_DIM columns that hold a block. */
+float head_factor(uint token, uint block)
+{
+    const uint n = STATE_DIM / ACT_BLOCK;
+    uint i = token * (p.cols / ACT_BLOCK) + block / n * n;
+    float sum = xss[i] + xss[i + 1] + xss[i + 2] + xss[i + 3];
+    return inversesqrt(sum / float(STATE_DIM) + p.eps);
+}
+
+#if defined(ACT_int8) && defined(INTEGER_CODES)
+/* Products of one unit of BATCH rows with one token, in integers. */
+void unit_product(uvec4 c[BATCH], float scale[BATCH], uint token, uint unit,
+                  inout float acc[BATCH])
+{
+    const uint per_block = UNIT < ACT_BLOCK ? UNIT / 4 : ACT_BLOCK / 4;
+    [[unroll]] for (uint q0 = 0; q0 < QUADS; q0 += per_block) {
+        uint block = (unit * UNIT + q0 * 4) / ACT_BLOCK;
+        int sum[BATCH];
+        [[unroll]] for (uint r = 0; r < BATCH; r++)
+            sum[r] = 0;
+        [[unroll]] for (uint q = q0; q < q0 + per_block; q += 4) {
+            uvec4 a = xq[token * (p.cols / 16) + unit * (UNIT / 16) + q / 4];
+            [[unroll]] for (uint k = 0; k < 4; k++)
+                [[unroll]] for (uint r = 0; r < BATCH; r++)
+                    sum[r] += dot_4x8(quad_bytes(c[r], q + k), a[k], 0);
+        }
+        vec2 s = xs[token * (p.cols / ACT_BLOCK) + block];
+        if (NORM == 2)
+            s *= head_factor(token, block);
+        [[unroll]] for (uint r = 0; r < BATCH; r++)
+            acc[r] += scale[r] * (s.x * float(sum[r]) - float(OFFSET) * s.y);
+    }
+}
+#else
+/* Four activations of a token, as floats. */
+vec4 act_quad(uint token, uint quad)
+{
+#ifdef ACT_int8
+    uint i = token * (p.cols / 4) + quad;
+    uint word = xq[i / 4][i & 3];
+    float s = xs[token * (p.cols / ACT_BLOCK) + quad / (ACT_BLOCK / 4)].x;
+    return s * vec4(ivec4(word << 24, word << 16, word << 8, word) >> 24);
+#else
+    return xf[token * (p.cols / 4) + quad];
+#endif
+}
+
+/* Products of one unit of BATCH rows with one token, in floats. */
+void unit_product(uvec4 c[BATCH], float scale[BATCH], uint token, uint unit,
+                  inout float acc[BATCH])
+{
+    const uint per_block = UNIT < ACT_BLOCK ? UNIT / 4 : ACT_BLOCK / 4;
+    [[unroll]] for (uint q0 = 0; q0 < QUADS; q0 += per_block) {
+        float sum[BATCH];
+        [[unroll]] for (uint r = 0; r < BATCH; r++)
+            sum[r] = 0.0;
+        [[unroll]] for (uint q = q0; q < q0 + per_block; q++) {
+            vec4 a = act_quad(token, unit * QUADS + q);
+            [[unroll]] for (uint r = 0; r < BATCH; r++)
+                sum[r] += dot(quad_float(c[r], q), a);
+        }
+        float f = 1.0;
+        if (NORM == 2)
+            f = head_factor(token, (unit * UNIT + q0 * 4) / ACT_BLOCK);
+        [[unroll]] for (uint r = 0; r < BATCH; r++)
+            acc[r] += f * scale[r] * sum[r];
+    }
+}
+#endif
+
+/* Sum over the LANES invocations that share a row. */
+float row_sum(float v)
+{
+    if (LANES == gl_SubgroupSize)
+        return subgroupAdd(v);
+    for (uint d = LANES / 2; d > 0; d /= 2)
+        v += subgroupShuffleXor(v, d);
+    return v;
+}
+
+/* A finished value of this workgroup. */
+void emit(uint row, uint token, uint first_token, float v)
+{
+#ifdef EPILOGUE_store
+    if (gl_WorkGroupID.x * ROWS + row < p.rows)
+        result[token * p.out_stride + p.out_offset + gl_WorkGroupID.x * ROWS + row] = v;
+#else
+    made[(token - first_token) * ROWS + row] = v;
+#endif
+}
+
+/* BATCH rows of the workgroup from `row` on, all its tokens. */
+void rows_product(uint row, uint lane, uint first_token, float factor[TOKENS])
+{
+    float acc[TOKENS][BATCH];
+    [[unroll]] for (uint t = 0; t < TOKENS; t++)
+        [[unroll]] for (uint r = 0; r < BATCH; r++)
+            acc[t][r] = 0.0;
+    for (uint u = lane; u < p.units; u += LANES) {
+        uvec4 c[BATCH];
+        float scale[BATCH];
+        [[unroll]] for (uint r = 0; r < BATCH; r++) {
+            uint g = min(gl_WorkGroupID.x * ROWS + row + r, p.rows - 1);
+            c[r] = codes[g * p.units + u];
+            scale[r] = unit_scale(g, u, p.units);
+        }
+        [[unroll]] for (uint t = 0; t < TOKENS; t++)
+            unit_product(c, scale, min(first_token + t, ctl.n_tokens - 1), u, acc[t]);
+    }
+    [[unroll]] for (uint t = 0; t < TOKENS; t++)
+        [[unroll]] for (uint r = 0; r < BATCH; r++) {
+            float v = row_sum(acc[t][r]) * factor[t];
+            if (lane == 0 && first_token + t < ctl.n_tokens)
+                emit(row + r, first_token + t, first_token, v);
+        }
+}
+
+#ifdef EPILOGUE_residual
+/* Adds a block of 32 rows to the residual stream and prepares it. */
+void finish_block(uint block, uint t, uint token)
+{
+    float v[NEXT_EACH], w[NEXT_EACH];
+    [[unroll]] for (uint k = 0; k < NEXT_EACH; k++) {
+        uint i = next_index(k);
+        v[k] = 0.0;
+        w[k] = 0.0;
+        if (i < ACT_BLOCK) {
+            uint row = gl_WorkGroupID.x * ROWS + block * ACT_BLOCK + i;
+            v[k] = result[token * p.rows + row] + made[t * ROWS + block * ACT_BLOCK + i];
+            result[token * p.rows + row] = v[k];
+            w[k] = norm_w[row];
+        }
+    }
+    next_write(token, gl_WorkGroupID.x * (ROWS / ACT_BLOCK) + block, p.rows, v, w);
+}
+#elif defined(EPILOGUE_swiglu)
+/* Combines 32 gate rows with the 32 up rows that follow them. */
+void finish_block(uint block, uint t, uint token)
+{
+    float v[NEXT_EACH], w[NEXT_EACH];
+    [[unroll]] for (uint k = 0; k < NEXT_EACH; k++) {
+        uint i = next_index(k);
+        v[k] = 0.0;
+        w[k] = 1.0;
+        if (i < ACT_BLOCK) {
+            float gate = made[t * ROWS + block * 2 * ACT_BLOCK + i];
+            float up = made[t * ROWS + block * 2 * ACT_BLOCK + ACT_BLOCK + i];
+            v[k] = gate / (1.0 + exp(-gate)) * up;
+        }
+    }
+    next_write(token, gl_WorkGroupID.x * (ROWS / ACT_BLOCK / 2) + block, p.rows / 2, v, w);
+}
+#endif
+
+void main()
+{
+    uint first_token = gl_WorkGroupID.y * TOKENS;
+    if (ctl.stop != 0 || first_token >= ctl.n_tokens)
+        return;
+    float factor[TOKENS];
+    [[unroll]] for (uint t = 0; t < TOKENS; t++)
+        factor[t] = NORM == 1 ? row_factor(min(first_token + t, ctl.n_tokens - 1)) : 1.0;
+    uint local = gl_SubgroupID * gl_SubgroupSize + gl_SubgroupInvocationID;
+    uint slot = local / LANES;
+    uint slots = gl_WorkGroupSize.x / LANES;
+    for (uint row = slot * BATCH; row < ROWS; row += slots * BATCH)
+        rows_product(row, local % LANES, first_token, factor);
+#ifndef EPILOGUE_store
+    barrier();
+#ifdef EPILOGUE_swiglu
+    const uint blocks = ROWS / ACT_BLOCK / 2;
+#else
+    const uint blocks = ROWS / ACT_BLOCK;
+#endif
+    for (uint b = gl_SubgroupID; b < blocks * TOKENS; b += gl_NumSubgroups) {
+        uint t = b / blocks;
+        if (first_token + t < ctl.n_tokens &&
+            gl_WorkGroupID.x * ROWS + b % blocks * (ROWS / blocks) < p.rows)
+            finish_block(b % blocks, t, first_token + t);
+    }
+#endif
+}

@@ -1,0 +1,415 @@
+/* test_product.c - packing, products with every format, epilogue and norm, and
+ * the embedding look-up, against the C reference on odd shapes. */
+#include "base/mem.h"
+#include "engine/pack.h"
+#include "engine/ref_product.h"
+#include "tests/engine/harness.h"
+
+enum { MAX_TOKENS = 7 };
+
+static uint32_t random_state = 1;
+
+static uint32_t random_bits(void)
+{
+    random_state = random_state * 1664525u + 1013904223u;
+    return random_state >> 8;
+}
+
+static float random_value(void)
+{
+    return (float)random_bits() / (float)(1 << 23) - 1.0f;
+}
+
+/* Rows of random blocks with sane scales, in file format. */
+static uint8_t *random_weights(enum quant type, size_t rows, size_t cols)
+{
+    const struct quant_format *f = quant_format(type);
+    size_t bytes = rows * quant_bytes(type, cols);
+    uint8_t *w = mem_alloc(bytes);
+    for (size_t i = 0; i < bytes; i++)
+        w[i] = (uint8_t)random_bits();
+    for (size_t i = 0; i < bytes; i += f->bytes) {
+        float v = random_value();
+        uint16_t h = quant_f32_to_f16(v);
+        uint32_t word;
+        memcpy(&word, &v, 4);
+        if (type == QUANT_F32)
+            memcpy(w + i, &v, 4);
+        else if (type == QUANT_BF16)
+            memcpy(w + i, &(uint16_t){ (uint16_t)(word >> 16) }, 2);
+        else
+            memcpy(w + i, &h, 2);
+    }
+    return w;
+}
+
+static struct tensor tensor_of(enum quant type, const uint8_t *data, size_t rows, size_t cols)
+{
+    return (struct tensor){ .name = "test", .type = type, .n_dims = 2,
+                            .ne = { cols, rows, 1, 1 }, .n_elements = rows * cols,
+                            .bytes = rows * quant_bytes(type, cols), .data = data };
+}
+
+struct shape {
+    size_t rows, cols;
+    uint32_t tokens, grid_tokens;
+};
+
+struct setup {
+    enum device_format format;
+    enum quant type;
+    bool int8;
+    enum epilogue epilogue;
+    enum ref_norm norm;
+    struct shape shape;
+    uint32_t size, lanes, batch, per_group;
+};
+
+/* Host and device copies of a job's activations. */
+struct acts {
+    size_t n;
+    float *v, *w;
+    struct ref_planes planes[MAX_TOKENS];
+    struct gpu_buffer x, s, ss;
+};
+
+static struct ref_planes planes_alloc(size_t n)
+{
+    return (struct ref_planes){ mem_zalloc(n), mem_zalloc(n * 4), mem_zalloc(n / 4),
+                                mem_zalloc(n / 8) };
+}
+
+static void planes_free(struct ref_planes *p)
+{
+    free(p->q);
+    free(p->f);
+    free(p->s);
+    free(p->ss);
+}
+
+static void acts_make(struct acts *a, struct gpu *gpu, size_t n, uint32_t tokens, bool int8)
+{
+    a->n = n;
+    a->v = mem_array(n * tokens, sizeof *a->v);
+    a->w = mem_array(n, sizeof *a->w);
+    for (size_t i = 0; i < n; i++)
+        a->w[i] = 1.0f + 0.5f * random_value();
+    size_t x_bytes = int8 ? n : 4 * n;
+    uint8_t *x = mem_alloc(tokens * x_bytes), *s = mem_alloc(tokens * n / 4),
+            *ss = mem_alloc(tokens * n / 8);
+    for (uint32_t t = 0; t < tokens; t++) {
+        for (size_t i = 0; i < n; i++)
+            a->v[t * n + i] = t % 3 == 2 && i < 32 ? 0 : 3.0f * random_value();
+        a->planes[t] = planes_alloc(n);
+        ref_planes(a->v + t * n, a->w, n, int8, &a->planes[t]);
+        memcpy(x + t * x_bytes, int8 ? (void *)a->planes[t].q : (void *)a->planes[t].f,
+               x_bytes);
+        memcpy(s + t * n / 4, a->planes[t].s, n / 4);
+        memcpy(ss + t * n / 8, a->planes[t].ss, n / 8);
+    }
+    a->x = harness_buffer(gpu, x, tokens * x_bytes);
+    a->s = harness_buffer(gpu, s, tokens * n / 4);
+    a->ss = harness_buffer(gpu, ss, tokens * n / 8);
+    free(x);
+    free(s);
+    free(ss);
+}
+
+static void acts_free(struct acts *a, struct gpu *gpu, uint32_t tokens)
+{
+    for (uint32_t t = 0; t < tokens; t++)
+        planes_free(&a->planes[t]);
+    free(a->v);
+    free(a->w);
+    gpu_buffer_close(&a->x, gpu);
+    gpu_buffer_close(&a->s, gpu);
+    gpu_buffer_close(&a->ss, gpu);
+}
+
+/* Planes as read back; int8 values become floats. */
+static void check_planes(struct gpu *gpu, const struct gpu_buffer next[3], uint32_t tokens,
+                         size_t n, bool int8, const float *values, const float *w,
+                         uint32_t written)
+{
+    uint8_t *x = mem_alloc(tokens * n * 4);
+    float *s = mem_alloc(tokens * n / 4), *ss = mem_alloc(tokens * n / 8);
+    harness_read(gpu, &next[0], x, tokens * n * (int8 ? 1 : 4));
+    harness_read(gpu, &next[1], s, tokens * n / 4);
+    harness_read(gpu, &next[2], ss, tokens * n / 8);
+    struct ref_planes want = planes_alloc(n);
+    float *got = mem_array(n, sizeof *got), *exact = mem_array(n, sizeof *exact);
+    for (uint32_t t = 0; t < written; t++) {
+        ref_planes(values + t * n, w, n, int8, &want);
+        for (size_t i = 0; i < n; i++) {
+            size_t at = t * n + i;
+            exact[i] = values[at] * (w ? w[i] : 1);
+            got[i] = int8 ? (float)(int8_t)x[at] * s[at / 32 * 2] : ((float *)(void *)x)[at];
+            if (int8) /* off by at most half a step of the block */
+                CHECK(fabsf(got[i] - exact[i]) <= 0.502f * s[at / 32 * 2] + 1e-6f);
+        }
+        if (!int8)
+            CHECK(harness_near(got, exact, n, 1e-4));
+        CHECK(harness_near(ss + t * n / 32, want.ss, n / 32, 1e-4));
+        for (size_t b = 0; int8 && b < n / 32; b++) {
+            int sum = 0;
+            for (size_t i = 0; i < 32; i++)
+                sum += (int8_t)x[t * n + b * 32 + i];
+            const float *pair = s + (t * n / 32 + b) * 2;
+            CHECK(fabsf(pair[1] - pair[0] * (float)sum) <= 1e-4f * (1 + fabsf(pair[1])));
+            CHECK(fabsf(pair[0] - want.s[2 * b]) <= 1e-4f * want.s[2 * b] + 1e-9f);
+        }
+    }
+    free(got);
+    free(exact);
+    planes_free(&want);
+    free(x);
+    free(s);
+    free(ss);
+}
+
+/* The weights of a job as one or two tensors, and the matrix on the device. */
+struct weights_pair {
+    uint8_t *data[2];
+    struct tensor tensors[2];
+    struct arena arena;
+    struct matrix m;
+};
+
+static void weights_make(struct weights_pair *w, struct gpu *gpu, const struct setup *u)
+{
+    bool two = u->epilogue == EPILOGUE_SWIGLU;
+    struct pack_source src = { .n_parts = two ? 2 : 1, .interleave = two };
+    for (int i = 0; i < (two ? 2 : 1); i++) {
+        size_t rows = u->shape.rows / (two ? 2 : 1);
+        w->data[i] = random_weights(u->type, rows, u->shape.cols);
+        w->tensors[i] = tensor_of(u->type, w->data[i], rows, u->shape.cols);
+        src.parts[i] = &w->tensors[i];
+    }
+    struct err err = { "" };
+    arena_init(&w->arena, gpu, pack_matrix_bytes(&src));
+    HARNESS_OK(pack_matrix(&w->m, &w->arena, &src, &err), &err);
+    CHECK(w->m.format == u->format && w->m.rows == u->shape.rows);
+}
+
+static void reference(const struct setup *u, const struct weights_pair *w,
+                      const struct ref_planes *act, float *y)
+{
+    size_t half = u->shape.rows / 2;
+    if (u->epilogue != EPILOGUE_SWIGLU) {
+        ref_product(u->type, w->data[0], u->shape.rows, u->shape.cols, act, u->int8, u->norm,
+                    1e-6f, y);
+        return;
+    }
+    float *gate = mem_array(half, sizeof *gate), *up = mem_array(half, sizeof *up);
+    ref_product(u->type, w->data[0], half, u->shape.cols, act, u->int8, u->norm, 1e-6f, gate);
+    ref_product(u->type, w->data[1], half, u->shape.cols, act, u->int8, u->norm, 1e-6f, up);
+    for (size_t i = 0; i < half; i++)
+        y[i] = gate[i] / (1 + expf(-gate[i])) * up[i];
+    free(gate);
+    free(up);
+}
+
+static void run_setup(struct gpu *gpu, const struct setup *u)
+{
+    const uint32_t tokens = u->shape.tokens, grid = u->shape.grid_tokens;
+    const size_t rows = u->shape.rows, n_out = u->epilogue == EPILOGUE_SWIGLU ? rows / 2 : rows;
+    struct acts a;
+    struct weights_pair w = { 0 };
+    acts_make(&a, gpu, u->shape.cols, grid, u->int8);
+    weights_make(&w, gpu, u);
+    const size_t stride = rows + 5, offset = 3;
+    float *start = mem_zalloc(grid * stride * 4), *norm = mem_array(n_out, 4);
+    for (size_t i = 0; i < grid * stride; i++)
+        start[i] = 2.0f * random_value();
+    for (size_t i = 0; i < n_out; i++)
+        norm[i] = 1.0f + 0.25f * random_value();
+    struct ctl_block ctl = { .n_tokens = tokens };
+    struct gpu_buffer b_ctl = harness_buffer(gpu, &ctl, sizeof ctl),
+                      b_out = harness_buffer(gpu, start, grid * stride * 4),
+                      b_norm = harness_buffer(gpu, norm, n_out * 4),
+                      next[3] = { harness_buffer(gpu, NULL, grid * n_out * 4 + 16),
+                                  harness_buffer(gpu, NULL, grid * n_out / 4 + 16),
+                                  harness_buffer(gpu, NULL, grid * n_out / 8 + 16) };
+    uint32_t unit = u->epilogue == EPILOGUE_SWIGLU ? 64 : 32;
+    uint32_t per_group = u->size / u->lanes * u->batch;
+    if (u->epilogue != EPILOGUE_STORE)
+        per_group = (per_group + unit - 1) / unit * unit;
+    struct push_product push = { .rows = (uint32_t)rows, .cols = (uint32_t)u->shape.cols,
+                                 .units = w.m.units, .eps = 1e-6f,
+                                 .out_stride = (uint32_t)stride, .out_offset = offset };
+    struct harness_job job = {
+        .module = kernel_product_module(u->format, u->int8, u->epilogue),
+        .spec = { u->size, u->lanes, per_group, u->per_group, u->batch, u->norm },
+        .n_spec = 6,
+        .buffers = { [0] = &b_ctl, [3] = &a.x, [4] = &a.s, [5] = &a.ss },
+        .spans = { [1] = w.m.codes, [2] = w.m.scales },
+        .push = &push,
+        .groups = { ((uint32_t)rows + per_group - 1) / per_group,
+                    (grid + u->per_group - 1) / u->per_group, 1 },
+    };
+    uint32_t at = 6;
+    if (u->epilogue != EPILOGUE_SWIGLU)
+        job.buffers[at++] = &b_out;
+    for (int i = 0; u->epilogue != EPILOGUE_STORE && i < 3; i++)
+        job.buffers[at++] = &next[i];
+    if (u->epilogue == EPILOGUE_RESIDUAL)
+        job.buffers[at] = &b_norm;
+    harness_run(gpu, &job);
+
+    float *got = mem_zalloc(grid * stride * 4), *want = mem_zalloc(grid * stride * 4);
+    float *values = mem_zalloc(grid * n_out * 4);
+    memcpy(want, start, grid * stride * 4);
+    for (uint32_t t = 0; t < tokens; t++) {
+        float *y = values + t * n_out;
+        reference(u, &w, &a.planes[t], y);
+        if (u->epilogue == EPILOGUE_STORE)
+            memcpy(want + t * stride + offset, y, rows * 4);
+        for (size_t r = 0; u->epilogue == EPILOGUE_RESIDUAL && r < rows; r++)
+            y[r] = want[t * rows + r] += y[r];
+    }
+    harness_read(gpu, &b_out, got, grid * stride * 4);
+    CHECK(harness_near(got, want, grid * stride, 1e-4));
+    if (u->epilogue != EPILOGUE_STORE)
+        check_planes(gpu, next, grid, n_out, u->int8, values,
+                     u->epilogue == EPILOGUE_RESIDUAL ? norm : NULL, tokens);
+    struct gpu_buffer *all[] = { &b_ctl, &b_out, &b_norm, &next[0], &next[1], &next[2] };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        gpu_buffer_close(all[i], gpu);
+    acts_free(&a, gpu, grid);
+    arena_release(&w.arena);
+    free(w.data[0]);
+    free(w.data[1]);
+    free(start);
+    free(norm);
+    free(got);
+    free(want);
+    free(values);
+}
+
+#define QUANT_OF(id, name) QUANT_##id,
+static const enum quant quants[] = { DEVICE_FORMATS(QUANT_OF) };
+
+/* All norms and epilogues of a format with one way to share the work. */
+static void run_format(struct gpu *gpu, enum device_format f, uint32_t lanes)
+{
+    static const struct shape store[] = { { 1, 128, 1, 1 }, { 70, 384, 3, 5 } };
+    static const struct shape fused[] = { { 64, 128, 1, 1 }, { 192, 384, 3, 7 } };
+    for (int int8 = 0; int8 < 2; int8++)
+        for (int e = 0; e < EPILOGUE_COUNT; e++)
+            for (int i = 0; i < 2; i++) {
+                struct setup u = { .format = f, .type = quants[f], .int8 = int8,
+                                   .epilogue = (enum epilogue)e,
+                                   .norm = (enum ref_norm)((e + i + int8) % 3),
+                                   .shape = e == EPILOGUE_STORE ? store[i] : fused[i],
+                                   .size = 64, .lanes = lanes, .batch = i ? 4 : 2,
+                                   .per_group = i ? 2 : 1 };
+                int before = test_failures;
+                run_setup(gpu, &u);
+                if (test_failures != before)
+                    printf("# format %d int8 %d epilogue %d norm %d rows %zu lanes %u\n", f,
+                           int8, e, u.norm, u.shape.rows, lanes);
+            }
+}
+
+static void test_products(void)
+{
+    struct gpu *gpu = harness_open();
+    for (int f = 0; f < FORMAT_COUNT; f++)
+        run_format(gpu, (enum device_format)f, gpu_info(gpu)->subgroup_size);
+    harness_close(gpu);
+}
+
+static void test_products_with_shared_subgroups(void)
+{
+    struct gpu *gpu = harness_open();
+    for (uint32_t lanes = 1; lanes < gpu_info(gpu)->subgroup_size; lanes *= 2)
+        run_format(gpu, FORMAT_Q2_0, lanes);
+    run_format(gpu, FORMAT_F16, 2);
+    harness_close(gpu);
+}
+
+static void test_stop_writes_nothing(void)
+{
+    struct gpu *gpu = harness_open();
+    struct setup u = { .format = FORMAT_Q2_0, .type = QUANT_Q2_0, .int8 = true,
+                       .epilogue = EPILOGUE_RESIDUAL, .shape = { 64, 128, 0, 2 },
+                       .size = 64, .lanes = 8, .batch = 4, .per_group = 1 };
+    run_setup(gpu, &u); /* no token is below n_tokens */
+    harness_close(gpu);
+}
+
+static void embed_format(struct gpu *gpu, enum device_format f, bool int8)
+{
+    const size_t rows = 11, cols = 384;
+    const uint32_t tokens = 5, grid = 6;
+    struct setup u = { .format = f, .type = quants[f], .shape = { rows, cols, tokens, grid } };
+    struct weights_pair w = { 0 };
+    weights_make(&w, gpu, &u);
+    float norm[384], got[6 * 384], want[6 * 384] = { 0 };
+    for (size_t i = 0; i < cols; i++)
+        norm[i] = 1.0f + 0.25f * random_value();
+    struct ctl_block ctl = { .n_tokens = tokens, .n_vocab = (uint32_t)rows };
+    for (uint32_t t = 0; t < tokens; t++) {
+        ctl.tokens[t] = t * 7 % 11;
+        quant_dequantize(u.type, w.data[0] + ctl.tokens[t] * quant_bytes(u.type, cols), cols,
+                         want + t * cols);
+    }
+    struct gpu_buffer b[6] = { harness_buffer(gpu, &ctl, sizeof ctl),
+                               harness_buffer(gpu, NULL, sizeof got),
+                               harness_buffer(gpu, NULL, grid * cols * 4),
+                               harness_buffer(gpu, NULL, grid * cols / 4),
+                               harness_buffer(gpu, NULL, grid * cols / 8),
+                               harness_buffer(gpu, norm, sizeof norm) };
+    struct push_embed push = { .cols = (uint32_t)cols, .units = w.m.units };
+    harness_run(gpu, &(struct harness_job){
+        .module = kernel_embed_module(f), .spec = { 64, int8 }, .n_spec = 2,
+        .buffers = { [0] = &b[0], [3] = &b[1], [4] = &b[2], [5] = &b[3], [6] = &b[4],
+                     [7] = &b[5] },
+        .spans = { [1] = w.m.codes, [2] = w.m.scales }, .push = &push,
+        .groups = { 1, grid, 1 } });
+    harness_read(gpu, &b[1], got, sizeof got);
+    CHECK(harness_near(got, want, grid * cols, 1e-6));
+    check_planes(gpu, b + 2, grid, cols, int8, want, norm, tokens);
+    for (int i = 0; i < 6; i++)
+        gpu_buffer_close(&b[i], gpu);
+    arena_release(&w.arena);
+    free(w.data[0]);
+}
+
+static void test_embedding(void)
+{
+    struct gpu *gpu = harness_open();
+    for (int f = 0; f < FORMAT_COUNT; f++)
+        for (int int8 = 0; int8 < 2; int8++)
+            embed_format(gpu, (enum device_format)f, int8);
+    harness_close(gpu);
+}
+
+/* A mixture of formats in one matrix is converted, not misread. */
+static void test_mixed_parts_become_f16(void)
+{
+    struct gpu *gpu = harness_open();
+    uint8_t *a = random_weights(QUANT_Q8_0, 3, 64), *b = random_weights(QUANT_Q4_0, 2, 64);
+    struct tensor ta = tensor_of(QUANT_Q8_0, a, 3, 64), tb = tensor_of(QUANT_Q4_0, b, 2, 64);
+    struct pack_source src = { .parts = { &ta, &tb }, .n_parts = 2 };
+    struct arena arena;
+    struct matrix m;
+    struct err err = { "" };
+    arena_init(&arena, gpu, pack_matrix_bytes(&src));
+    HARNESS_OK(pack_matrix(&m, &arena, &src, &err), &err);
+    CHECK(m.format == FORMAT_F16 && m.rows == 5);
+    uint16_t got[5 * 64];
+    float want[5 * 64];
+    HARNESS_OK(gpu_download(gpu, got, m.codes, &err), &err);
+    quant_dequantize(QUANT_Q8_0, a, 3 * 64, want);
+    quant_dequantize(QUANT_Q4_0, b, 2 * 64, want + 3 * 64);
+    for (int i = 0; i < 5 * 64; i++)
+        CHECK(got[i] == quant_f32_to_f16(want[i]));
+    arena_release(&arena);
+    free(a);
+    free(b);
+    harness_close(gpu);
+}
+
+TEST_MAIN(T(test_products), T(test_products_with_shared_subgroups),
+          T(test_stop_writes_nothing), T(test_embedding), T(test_mixed_parts_become_f16))
