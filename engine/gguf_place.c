@@ -53,9 +53,9 @@ static int settle_q2_0(struct tensor **sorted, size_t n, const struct gguf_part 
         uint64_t room = room_of(sorted, n, i, data_bytes);
         uint64_t g64 = bytes_as(sorted[i], QUANT_Q2_0);
         uint64_t g128 = bytes_as(sorted[i], QUANT_PQ2_0);
-        if (g128 && (!g64 || room < g64))
+        if (g128 && g128 <= room && room < g64)
             narrow++;
-        else if (i + 1 < n && (!g128 || g128 + p->alignment <= g64))
+        else if (i + 1 < n && room >= g64 && g128 + p->alignment <= g64)
             wide++;
     }
     if (narrow && wide)
