@@ -187,7 +187,7 @@ int utf8_grapheme_width(const char *s, size_t n)
 {
     if (n == 1)
         return ascii(s[0]);
-    uint32_t first, cp;
+    uint32_t first = 0, cp = 0;
     size_t at = utf8_decode(s, n, &first);
     int width = utf8_cp_width(first);
     bool emoji = false;
