@@ -47,10 +47,9 @@ const char *vocab_text(const struct vocab *v, int32_t id, size_t *bytes);
 enum token_type vocab_type(const struct vocab *v, int32_t id);
 
 /* As model_tokenize and model_detokenize in engine.h. */
-void vocab_encode(const struct vocab *v, const char *text, size_t bytes,
-                  unsigned flags, struct tokens *out);
-void vocab_decode(const struct vocab *v, int32_t id, unsigned flags,
-                  struct buf *out);
+void vocab_encode(const struct vocab *v, const char *text, size_t bytes, unsigned flags,
+                  struct tokens *out);
+void vocab_decode(const struct vocab *v, int32_t id, unsigned flags, struct buf *out);
 
 /* Whether the id ends a generation; and all such ids, ascending. */
 bool vocab_is_end(const struct vocab *v, int32_t id);

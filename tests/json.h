@@ -1,6 +1,6 @@
 /* json.h - a small JSON reader for the data files of the tests: the text
  * becomes a tree of nodes, found by key or index. Not for hostile input: a
- * malformed file ends the test. Trees are not released. */
+ * malformed file ends the test. */
 #ifndef TESTS_JSON_H
 #define TESTS_JSON_H
 
@@ -9,15 +9,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum json_kind { JSON_NULL, JSON_BOOL, JSON_NUMBER, JSON_STRING, JSON_ARRAY, JSON_OBJECT };
+enum json_kind {
+    JSON_NULL,
+    JSON_BOOL,
+    JSON_NUMBER,
+    JSON_STRING,
+    JSON_ARRAY,
+    JSON_OBJECT,
+};
 
 struct json {
     enum json_kind kind;
     bool boolean;
     double number;
-    char *text;  /* strings: UTF-8, may hold NULs, terminated after bytes */
+    char *text; /* strings: UTF-8, may hold NULs, terminated after bytes */
     size_t bytes;
-    char *key;   /* members of objects */
+    char *key;          /* members of objects */
     struct json *items; /* arrays and objects, n of them */
     size_t n;
 };
@@ -202,6 +209,17 @@ static inline struct json json_read(const char *path)
         json_fail(&r, "text after the value");
     free(text);
     return v;
+}
+
+static inline void json_release(struct json *v)
+{
+    for (size_t i = 0; i < v->n; i++) {
+        free(v->items[i].key);
+        json_release(&v->items[i]);
+    }
+    free(v->items);
+    free(v->text);
+    *v = (struct json){ 0 };
 }
 
 /* The member of an object, NULL if it has none of that name. */

@@ -12,9 +12,9 @@
 #include <utf8proc.h>
 
 enum {
-    MARKS_BEGIN = 0x300,  /* nothing below is changed or composed onto another */
-    MAX_DECOMPOSED = 32,  /* code points of one; canonical ones have up to 4 */
-    N_COMBINING = 256,    /* combining classes */
+    MARKS_BEGIN = 0x300, /* nothing below is changed or composed onto another */
+    MAX_DECOMPOSED = 32, /* code points of one; canonical ones have up to 4 */
+    N_COMBINING = 256,   /* combining classes */
 };
 
 static bool is_space(uint32_t c)

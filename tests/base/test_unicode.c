@@ -25,11 +25,10 @@ static bool same_as_library(const char *s, size_t n)
     struct buf ours = BUF_INIT;
     unicode_nfc(s, n, &ours);
     utf8proc_uint8_t *want = NULL;
-    utf8proc_ssize_t len =
-        utf8proc_map((const utf8proc_uint8_t *)s, (utf8proc_ssize_t)n, &want,
-                     UTF8PROC_STABLE | UTF8PROC_COMPOSE);
-    bool same = len >= 0 && ours.len == (size_t)len &&
-                !memcmp(buf_cstr(&ours), want, ours.len);
+    utf8proc_ssize_t len = utf8proc_map((const utf8proc_uint8_t *)s, (utf8proc_ssize_t)n,
+                                        &want, UTF8PROC_STABLE | UTF8PROC_COMPOSE);
+    bool same =
+        len >= 0 && ours.len == (size_t)len && !memcmp(buf_cstr(&ours), want, ours.len);
     bool quick = unicode_is_nfc(s, n); /* may not claim what is not so */
     same = same && (!quick || (ours.len == n && !memcmp(buf_cstr(&ours), s, n)));
     free(want);
@@ -40,28 +39,31 @@ static bool same_as_library(const char *s, size_t n)
 static void test_classes(void)
 {
     CHECK(unicode_class('a') == UNICODE_LETTER && unicode_class('Z') == UNICODE_LETTER);
-    CHECK(unicode_class(0x4E2D) == UNICODE_LETTER);  /* CJK */
-    CHECK(unicode_class(0x02B0) == UNICODE_LETTER);  /* Lm */
-    CHECK(unicode_class(0x01C5) == UNICODE_LETTER);  /* Lt */
+    CHECK(unicode_class(0x4E2D) == UNICODE_LETTER); /* CJK */
+    CHECK(unicode_class(0x02B0) == UNICODE_LETTER); /* Lm */
+    CHECK(unicode_class(0x01C5) == UNICODE_LETTER); /* Lt */
     CHECK(unicode_class('7') == UNICODE_NUMBER);
-    CHECK(unicode_class(0x00BD) == UNICODE_NUMBER);  /* No */
-    CHECK(unicode_class(0x2163) == UNICODE_NUMBER);  /* Nl */
-    CHECK(unicode_class(0x0301) == UNICODE_MARK);    /* Mn */
-    CHECK(unicode_class(0x0903) == UNICODE_MARK);    /* Mc */
-    CHECK(unicode_class(0x20DD) == UNICODE_MARK);    /* Me */
+    CHECK(unicode_class(0x00BD) == UNICODE_NUMBER); /* No */
+    CHECK(unicode_class(0x2163) == UNICODE_NUMBER); /* Nl */
+    CHECK(unicode_class(0x0301) == UNICODE_MARK);   /* Mn */
+    CHECK(unicode_class(0x0903) == UNICODE_MARK);   /* Mc */
+    CHECK(unicode_class(0x20DD) == UNICODE_MARK);   /* Me */
     CHECK(unicode_class('!') == UNICODE_OTHER && unicode_class('_') == UNICODE_OTHER);
-    CHECK(unicode_class(0x1F600) == UNICODE_OTHER);  /* emoji */
-    CHECK(unicode_class(0x200D) == UNICODE_OTHER);   /* joiner: not white space */
-    CHECK(unicode_class(0x200B) == UNICODE_OTHER && unicode_class(0xFEFF) == UNICODE_OTHER);
-    CHECK(unicode_class(0x1C) == UNICODE_OTHER);     /* white for Python only */
-    CHECK(unicode_class(UINT32_MAX) == UNICODE_OTHER && unicode_class(0x110000) == UNICODE_OTHER);
+    CHECK(unicode_class(0x1F600) == UNICODE_OTHER); /* emoji */
+    CHECK(unicode_class(0x200D) == UNICODE_OTHER);  /* joiner: not white space */
+    CHECK(unicode_class(0x200B) == UNICODE_OTHER &&
+          unicode_class(0xFEFF) == UNICODE_OTHER);
+    CHECK(unicode_class(0x1C) == UNICODE_OTHER); /* white for Python only */
+    CHECK(unicode_class(UINT32_MAX) == UNICODE_OTHER &&
+          unicode_class(0x110000) == UNICODE_OTHER);
     CHECK(unicode_class(0xD800) == UNICODE_OTHER && unicode_class(0) == UNICODE_OTHER);
     size_t spaces = 0;
     for (uint32_t c = 0; c <= 0x10FFFF; c++)
         spaces += unicode_class(c) == UNICODE_SPACE;
     CHECK(spaces == 25); /* code points with the property White_Space */
-    static const uint32_t some[] = { 9, 10, 11, 12, 13, 32, 0x85, 0xA0, 0x1680, 0x2000,
-                                    0x200A, 0x2028, 0x2029, 0x202F, 0x205F, 0x3000 };
+    static const uint32_t some[] = { 9,      10,     11,     12,     13,     32,
+                                     0x85,   0xA0,   0x1680, 0x2000, 0x200A, 0x2028,
+                                     0x2029, 0x202F, 0x205F, 0x3000 };
     for (size_t i = 0; i < sizeof some / sizeof *some; i++)
         CHECK(unicode_class(some[i]) == UNICODE_SPACE);
 }
@@ -75,13 +77,13 @@ static void test_nfc_known(void)
         { "plain", "plain" },
         { "e\xCC\x81", "\xC3\xA9" },
         { "e\xCC\x81\xCC\x81", "\xC3\xA9\xCC\x81" },
-        { "a\xCC\x81\xCC\xA3", "\xE1\xBA\xA1\xCC\x81" }, /* marks reordered */
+        { "a\xCC\x81\xCC\xA3", "\xE1\xBA\xA1\xCC\x81" },            /* marks reordered */
         { "\xE1\x84\x80\xE1\x85\xA1\xE1\x86\xA8", "\xEA\xB0\x81" }, /* Hangul */
         { "\xEA\xB0\x80\xE1\x86\xA8", "\xEA\xB0\x81" },
-        { "\xE2\x84\xAB", "\xC3\x85" },                   /* angstrom sign */
-        { "\xEF\xA4\x80", "\xE8\xB1\x88" },               /* CJK compatibility */
-        { "\xEF\xAC\x81", "\xEF\xAC\x81" },               /* ligature stays */
-        { "\xCC\x81x", "\xCC\x81x" },                     /* mark without base */
+        { "\xE2\x84\xAB", "\xC3\x85" },     /* angstrom sign */
+        { "\xEF\xA4\x80", "\xE8\xB1\x88" }, /* CJK compatibility */
+        { "\xEF\xAC\x81", "\xEF\xAC\x81" }, /* ligature stays */
+        { "\xCC\x81x", "\xCC\x81x" },       /* mark without base */
         { "\xE0\xA4\x95\xE0\xA4\xBC", "\xE0\xA4\x95\xE0\xA4\xBC" }, /* excluded */
         { "x\xFFy", "x\xEF\xBF\xBDy" },
         { "e\xFF\xCC\x81", "e\xEF\xBF\xBD\xCC\x81" },
@@ -166,9 +168,9 @@ static void test_nfc_random(void)
 {
     static const struct {
         int32_t from, to;
-    } ranges[] = { { 0x20, 0x7E },     { 0xC0, 0x24F },   { 0x300, 0x36F },
-                   { 0x591, 0x5F4 },   { 0x900, 0x97F },  { 0xB00, 0xD7F },
-                   { 0x1100, 0x11FF }, { 0xAC00, 0xAC40 }, { 0x1E00, 0x1FFF },
+    } ranges[] = { { 0x20, 0x7E },     { 0xC0, 0x24F },      { 0x300, 0x36F },
+                   { 0x591, 0x5F4 },   { 0x900, 0x97F },     { 0xB00, 0xD7F },
+                   { 0x1100, 0x11FF }, { 0xAC00, 0xAC40 },   { 0x1E00, 0x1FFF },
                    { 0xF900, 0xFAFF }, { 0x11100, 0x1113F }, { 0x1D100, 0x1D1FF } };
     uint64_t seed = 7;
     size_t wrong = 0;
@@ -177,8 +179,10 @@ static void test_nfc_random(void)
         size_t n = 0;
         for (uint32_t k = random_next(&seed) % 24 + 1; k-- > 0;) {
             size_t r = random_next(&seed) % (sizeof ranges / sizeof *ranges);
-            n += put(ranges[r].from + (int32_t)(random_next(&seed) %
-                     (uint32_t)(ranges[r].to - ranges[r].from + 1)), s + n);
+            n += put(ranges[r].from +
+                         (int32_t)(random_next(&seed) %
+                                   (uint32_t)(ranges[r].to - ranges[r].from + 1)),
+                     s + n);
         }
         wrong += !same_as_library(s, n);
     }
@@ -204,5 +208,5 @@ static void test_nfc_long_marks(void)
     buf_release(&out);
 }
 
-TEST_MAIN(T(test_classes), T(test_nfc_known), T(test_nfc_exhaustive),
-          T(test_nfc_random), T(test_nfc_long_marks))
+TEST_MAIN(T(test_classes), T(test_nfc_known), T(test_nfc_exhaustive), T(test_nfc_random),
+          T(test_nfc_long_marks))
