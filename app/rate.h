@@ -1,0 +1,26 @@
+/* rate.h - tokens a second, as shown while an answer is written: over the last
+ * two seconds, prompt and waiting time left out.
+ * Thread-safety: each belongs to one thread. */
+#ifndef APP_RATE_H
+#define APP_RATE_H
+
+#include <stdint.h>
+
+enum { RATE_SLOTS = 96 };
+
+struct rate {
+    struct rate_slot {
+        uint64_t first_ns, last_ns; /* of the arrivals counted here */
+        uint32_t tokens;
+    } slots[RATE_SLOTS]; /* a ring, oldest at `first` */
+    uint32_t first, n;
+};
+
+void rate_reset(struct rate *r);
+/* So many tokens arrived together. Times of clock_ns, not decreasing. */
+void rate_add(struct rate *r, uint64_t now_ns, uint32_t tokens);
+/* 0 before the second arrival. The tokens of the oldest arrival in the window
+ * only start the clock. Without arrivals for a second the rate sinks. */
+double rate_get(const struct rate *r, uint64_t now_ns);
+
+#endif

@@ -1,0 +1,82 @@
+/* worker.h - the inference thread: sole owner of model, engine and session.
+ * Requests go in, events come out, both without shared state; only model_*
+ * functions may also be called from outside, on the model that EVENT_READY
+ * lends.
+ * Thread-safety: one thread calls these functions. */
+#ifndef APP_WORKER_H
+#define APP_WORKER_H
+
+#include "base/err.h"
+#include "base/record.h"
+#include "base/tokens.h"
+
+#include "engine/engine.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct worker;
+
+struct worker_params {
+    int device;          /* as in engine_params */
+    enum math_path math;
+    bool validate;
+    uint32_t ctx_tokens; /* 0: as session_open chooses */
+};
+
+struct generation {
+    struct tokens ids;    /* the prompt; worker_generate takes it over */
+    size_t header;        /* where in it the answer's header begins */
+    struct tokens_marks {
+        size_t *v, n;     /* where to keep state snapshots; taken over */
+    } marks;
+    struct sampler_params sampler;
+    uint32_t max_tokens;  /* 0: as many as the context holds */
+    uint64_t asked_ns;    /* clock_ns of the user's request */
+};
+
+enum worker_event_kind {
+    EVENT_LOADING, /* done, total: bytes */
+    EVENT_READY,   /* model, engine, ctx_tokens */
+    EVENT_UNUSABLE, /* text: why there is no model now */
+    EVENT_PREFILL, /* done, total: tokens to evaluate; reused */
+    EVENT_TOKENS,  /* ids; text and thinking as far as they are whole */
+    EVENT_DONE,    /* state, stats; text: the reason if state is FAILED */
+};
+
+struct worker_event {
+    enum worker_event_kind kind;
+    enum message_state state;
+    uint64_t done, total, reused;
+    const struct model *model;   /* valid until the next worker_load or close */
+    struct engine_info *engine;  /* malloced */
+    uint32_t ctx_tokens, ctx_used;
+    uint64_t snapshot_bytes;
+    struct tokens ids;
+    char *text, *thinking;       /* malloced or NULL; UTF-8 without NUL */
+    size_t text_bytes, thinking_bytes;
+    struct message_stats stats;
+};
+
+int worker_open(struct worker **out, const struct worker_params *p, struct err *err);
+/* Ends what is going on and the thread. False if the thread does not come back
+ * within the time (a driver call that takes long): then it still runs and the
+ * process must leave by _exit. NULL is fine. */
+bool worker_close(struct worker *w, int timeout_ms);
+
+/* Loads a model in place of the one there is; ends in EVENT_READY or
+ * EVENT_UNUSABLE. The model lent before is invalid from now on. */
+void worker_load(struct worker *w, const char *path);
+/* Starts an answer; ends in EVENT_DONE. Only while a model is ready and no other
+ * answer is running. */
+void worker_generate(struct worker *w, struct generation *g);
+/* Makes the running answer end soon, within a prefill chunk or one submit. */
+void worker_stop(struct worker *w);
+
+/* To poll for events. */
+int worker_fd(const struct worker *w);
+/* The oldest event, without waiting; release it. False when there is none. */
+bool worker_next(struct worker *w, struct worker_event *e);
+void worker_event_release(struct worker_event *e);
+
+#endif
