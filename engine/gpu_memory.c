@@ -6,6 +6,8 @@
  * the device empties the other; staging memory never grows. */
 #include "engine/gpu_internal.h"
 
+#include "base/fault.h"
+
 #include <inttypes.h>
 #include <string.h>
 
@@ -87,6 +89,8 @@ static VkResult memory_allocate(struct gpu_buffer *b, struct gpu *gpu,
     uint32_t order[VK_MAX_MEMORY_TYPES];
     uint32_t n = gpu_memory_order(&gpu->caps.memory, need->memoryTypeBits, b->use, order);
     VkResult r = VK_ERROR_OUT_OF_DEVICE_MEMORY;
+    if (fault_hit(FAULT_DEVICE_ALLOC))
+        n = 0;
     for (uint32_t i = 0; i < n && r != VK_SUCCESS; i++) {
         const VkPhysicalDeviceMemoryProperties *m = &gpu->caps.memory;
         if (need->size > m->memoryHeaps[m->memoryTypes[order[i]].heapIndex].size)

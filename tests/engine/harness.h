@@ -13,6 +13,7 @@
 #define TESTS_ENGINE_HARNESS_H
 
 #include "engine/gpu.h"
+#include "tests/engine/drivers.h"
 #include "tests/test.h"
 
 #include <stdint.h>

@@ -1,7 +1,9 @@
-/* test_gpu_spirv.h - two small kernels for tests/engine/test_gpu.c: each
+/* test_gpu_spirv.h - two small kernels for the tests of the Vulkan layer: each
  * source, and what it compiles to (Vulkan 1.2, debug names stripped). */
 #ifndef TESTS_ENGINE_TEST_GPU_SPIRV_H
 #define TESTS_ENGINE_TEST_GPU_SPIRV_H
+
+#include "engine/gpu.h"
 
 #include <stdint.h>
 
@@ -132,6 +134,30 @@ static const uint32_t spv_inplace[] = {
     0x00000037, 0x00050080, 0x00000006, 0x00000039, 0x00000035, 0x00000038, 0x0003003e,
     0x00000030, 0x00000039, 0x00050080, 0x00000006, 0x0000003d, 0x0000003e, 0x00000014,
     0x000200f9, 0x00000019, 0x000200f8, 0x0000001b, 0x000100fd, 0x00010038,
+};
+
+struct test_push {
+    uint32_t n, mul, add;
+};
+
+/* spec 0: workgroup size, 1: bias; dst = src * mul + add + bias. */
+static const struct gpu_module affine = {
+    .name = "affine",
+    .spirv = spv_affine,
+    .spirv_bytes = sizeof spv_affine,
+    .n_bindings = 2,
+    .writes = 1u << 1,
+    .push_bytes = sizeof(struct test_push),
+};
+
+/* spec 0: workgroup size; data = data * mul + add. */
+static const struct gpu_module inplace = {
+    .name = "inplace",
+    .spirv = spv_inplace,
+    .spirv_bytes = sizeof spv_inplace,
+    .n_bindings = 1,
+    .writes = 1u << 0,
+    .push_bytes = sizeof(struct test_push),
 };
 
 #endif
