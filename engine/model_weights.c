@@ -156,6 +156,13 @@ static void block_name(char dst[GGUF_NAME_BYTES], uint32_t layer, const char *na
     snprintf(dst, GGUF_NAME_BYTES, "blk.%u.%s", layer, name);
 }
 
+static bool has_block(const struct finder *f, uint32_t layer, const char *name)
+{
+    char full[GGUF_NAME_BYTES];
+    block_name(full, layer, name);
+    return gguf_tensor_find(f->g, full) != NULL;
+}
+
 /* ---- layers ------------------------------------------------------------- */
 
 /* For attention layers with one fused product: its rows are the query and gate
@@ -218,8 +225,7 @@ static int find_layer(struct finder *f, uint32_t i)
 {
     struct layer *l = &f->w->layers[i];
     char name[GGUF_NAME_BYTES];
-    block_name(name, i, "ssm_conv1d.weight");
-    l->recurrent = gguf_tensor_find(f->g, name) != NULL;
+    l->recurrent = has_block(f, i, "ssm_conv1d.weight") || has_block(f, i, "ssm_a");
     unsigned kinds = (l->recurrent ? RECURRENT : ATTENTION) |
                      (f->hp->arch->moe ? MOE : DENSE);
     for (int k = 0; k < N_ROLES; k++) {

@@ -1,0 +1,970 @@
+/* test_model.c - opening models: what runs, what is refused with a reason, and
+ * what is malformed. Right files first, then a tiny model with one thing wrong
+ * at a time, then noise. */
+#define TEST_SECONDS 60
+#include "engine/model.h"
+#include "engine/vocab.h"
+#include "tests/engine/gguf_writer.h"
+#include "tests/test.h"
+
+#define MINI "assets/tern-mini.gguf"
+
+/* ---- a tiny model -------------------------------------------------------- */
+
+enum {
+    E = 64, FF = 96, HEADS = 2, KV_HEADS = 1, HEAD_DIM = 32, N_K = 1, N_V = 2,
+    K_DIM = 128, V_DIM = 256, CONV_DIM = 2 * K_DIM + V_DIM, LAYERS = 4,
+    EXPERTS = 4, M = 32, S = 64, TOKENS = 260
+};
+
+struct tiny {
+    const char *arch;             /* NULL: qwen35 */
+    const char *drop_key, *set_key; /* without the architecture's prefix */
+    uint64_t value;               /* of set_key */
+    uint32_t value_type;          /* 0: GGUF_U32 */
+    void (*keys)(struct gguf_writer *w);
+    const char *drop, *rename, *to;
+    const char *reshape;          /* tensor that gets these extents */
+    uint64_t ne[3];
+    const char *retype;
+    enum quant type;
+    void (*tensors)(struct gguf_writer *w);
+    uint32_t blocks;              /* block_count; 0: LAYERS */
+    uint32_t layers;              /* that get tensors; 0: LAYERS */
+};
+
+struct number {
+    const char *key;
+    uint32_t value;
+};
+
+static const struct number numbers[] = {
+    { "block_count", LAYERS }, { "context_length", 4096 }, { "embedding_length", E },
+    { "feed_forward_length", FF }, { "attention.head_count", HEADS },
+    { "attention.head_count_kv", KV_HEADS }, { "attention.key_length", HEAD_DIM },
+    { "attention.value_length", HEAD_DIM }, { "rope.dimension_count", 16 },
+    { "ssm.conv_kernel", 4 }, { "ssm.state_size", 128 }, { "ssm.group_count", N_K },
+    { "ssm.time_step_rank", N_V }, { "ssm.inner_size", V_DIM },
+    { "full_attention_interval", 4 },
+};
+static const struct number expert_numbers[] = {
+    { "expert_count", EXPERTS }, { "expert_used_count", 2 },
+    { "expert_feed_forward_length", M }, { "expert_shared_feed_forward_length", S },
+};
+
+static const char *tiny_arch(const struct tiny *t)
+{
+    return t->arch ? t->arch : "qwen35";
+}
+
+static bool tiny_moe(const struct tiny *t)
+{
+    return strcmp(tiny_arch(t), "qwen35") != 0;
+}
+
+static bool same(const char *a, const char *b)
+{
+    return a && b && !strcmp(a, b);
+}
+
+static void write_number(struct gguf_writer *w, const struct tiny *t,
+                         const struct number *n)
+{
+    char key[128];
+    snprintf(key, sizeof key, "%s.%s", tiny_arch(t), n->key);
+    if (same(t->drop_key, n->key))
+        return;
+    if (same(t->set_key, n->key))
+        gw_scalar(w, key, t->value_type ? t->value_type : GGUF_U32, t->value);
+    else if (!strcmp(n->key, "block_count") && t->blocks)
+        gw_u32(w, key, t->blocks);
+    else
+        gw_u32(w, key, n->value);
+}
+
+static void write_float(struct gguf_writer *w, const struct tiny *t, const char *name,
+                        float v)
+{
+    char key[128];
+    snprintf(key, sizeof key, "%s.%s", tiny_arch(t), name);
+    if (same(t->drop_key, name))
+        return;
+    if (same(t->set_key, name))
+        gw_scalar(w, key, t->value_type ? t->value_type : GGUF_F32, t->value);
+    else
+        gw_f32(w, key, v);
+}
+
+/* Every byte as the format maps it to a character, and four special tokens. */
+static void write_vocab(struct gguf_writer *w)
+{
+    static const char *const special[] = { "<|im_start|>", "<|im_end|>", "<think>",
+                                           "</think>" };
+    static const char *const merges[] = { "a b" };
+    int32_t types[TOKENS];
+    int shifted = 0;
+    gw_str(w, "tokenizer.ggml.model", "gpt2");
+    gw_str(w, "tokenizer.ggml.pre", "qwen35");
+    gw_array(w, "tokenizer.ggml.tokens", GGUF_STRING, TOKENS);
+    for (int b = 0; b < 256; b++) {
+        bool plain = (b > 0x20 && b < 0x7f) || (b > 0xa0 && b != 0xad);
+        int c = plain ? b : 0x100 + shifted++;
+        char utf8[2] = { (char)(0xc0 | c >> 6), (char)(0x80 | (c & 63)) };
+        char ascii = (char)c;
+        gw_bytes(w, c < 0x80 ? &ascii : utf8, c < 0x80 ? 1 : 2);
+        types[b] = 1;
+    }
+    for (int i = 0; i < 4; i++) {
+        gw_text(w, special[i]);
+        types[256 + i] = 3;
+    }
+    gw_i32s(w, "tokenizer.ggml.token_type", types, TOKENS);
+    gw_strs(w, "tokenizer.ggml.merges", merges, 1);
+    gw_u32(w, "tokenizer.ggml.eos_token_id", 257);
+}
+
+static void put_as(struct gguf_writer *w, const char *name, enum quant q, uint64_t ne0,
+                   uint64_t ne1, uint64_t ne2)
+{
+    const uint64_t ne[3] = { ne0, ne1, ne2 };
+    gw_info(w, name, quant_format(q)->file_id, ne, ne2 > 1 ? 3 : ne1 > 1 ? 2 : 1,
+            w->data_bytes);
+    w->data_bytes += gw_round(quant_bytes(q, ne0 * ne1 * ne2), w->alignment);
+}
+
+static void put(struct gguf_writer *w, const struct tiny *t, const char *name,
+                uint64_t ne0, uint64_t ne1, uint64_t ne2)
+{
+    if (same(t->drop, name))
+        return;
+    if (same(t->reshape, name)) {
+        ne0 = t->ne[0];
+        ne1 = t->ne[1] ? t->ne[1] : 1;
+        ne2 = t->ne[2] ? t->ne[2] : 1;
+    }
+    put_as(w, same(t->rename, name) ? t->to : name,
+           same(t->retype, name) ? t->type : QUANT_F32, ne0, ne1, ne2);
+}
+
+static void put_block(struct gguf_writer *w, const struct tiny *t, uint32_t i,
+                      const char *role, uint64_t ne0, uint64_t ne1, uint64_t ne2)
+{
+    char name[64];
+    snprintf(name, sizeof name, "blk.%u.%s", i, role);
+    put(w, t, name, ne0, ne1, ne2);
+}
+
+static void write_mixer(struct gguf_writer *w, const struct tiny *t, uint32_t i)
+{
+    if ((i + 1) % 4 == 0) {
+        put_block(w, t, i, "attn_q.weight", E, 2 * HEAD_DIM * HEADS, 1);
+        put_block(w, t, i, "attn_k.weight", E, HEAD_DIM * KV_HEADS, 1);
+        put_block(w, t, i, "attn_v.weight", E, HEAD_DIM * KV_HEADS, 1);
+        put_block(w, t, i, "attn_output.weight", HEAD_DIM * HEADS, E, 1);
+        put_block(w, t, i, "attn_q_norm.weight", HEAD_DIM, 1, 1);
+        put_block(w, t, i, "attn_k_norm.weight", HEAD_DIM, 1, 1);
+        return;
+    }
+    put_block(w, t, i, "attn_qkv.weight", E, CONV_DIM, 1);
+    put_block(w, t, i, "attn_gate.weight", E, V_DIM, 1);
+    put_block(w, t, i, "ssm_conv1d.weight", 4, CONV_DIM, 1);
+    put_block(w, t, i, "ssm_dt.bias", N_V, 1, 1);
+    put_block(w, t, i, "ssm_a", N_V, 1, 1);
+    if (!strcmp(tiny_arch(t), "qwen3next")) {
+        put_block(w, t, i, "ssm_ba.weight", E, 2 * N_V, 1);
+    } else {
+        put_block(w, t, i, "ssm_alpha.weight", E, N_V, 1);
+        put_block(w, t, i, "ssm_beta.weight", E, N_V, 1);
+    }
+    put_block(w, t, i, "ssm_norm.weight", 128, 1, 1);
+    put_block(w, t, i, "ssm_out.weight", V_DIM, E, 1);
+}
+
+static void write_ffn(struct gguf_writer *w, const struct tiny *t, uint32_t i)
+{
+    if (!tiny_moe(t)) {
+        put_block(w, t, i, "ffn_gate.weight", E, FF, 1);
+        put_block(w, t, i, "ffn_up.weight", E, FF, 1);
+        put_block(w, t, i, "ffn_down.weight", FF, E, 1);
+        return;
+    }
+    put_block(w, t, i, "ffn_gate_inp.weight", E, EXPERTS, 1);
+    put_block(w, t, i, "ffn_gate_exps.weight", E, M, EXPERTS);
+    put_block(w, t, i, "ffn_up_exps.weight", E, M, EXPERTS);
+    put_block(w, t, i, "ffn_down_exps.weight", M, E, EXPERTS);
+    put_block(w, t, i, "ffn_gate_inp_shexp.weight", E, 1, 1);
+    put_block(w, t, i, "ffn_gate_shexp.weight", E, S, 1);
+    put_block(w, t, i, "ffn_up_shexp.weight", E, S, 1);
+    put_block(w, t, i, "ffn_down_shexp.weight", S, E, 1);
+}
+
+static void write_tiny(struct gguf_writer *w, const struct tiny *t)
+{
+    gw_begin(w);
+    if (!same(t->drop_key, "general.architecture"))
+        gw_str(w, "general.architecture", tiny_arch(t));
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        write_number(w, t, &numbers[i]);
+    for (size_t i = 0; tiny_moe(t) && i < sizeof expert_numbers / sizeof *expert_numbers;
+         i++)
+        write_number(w, t, &expert_numbers[i]);
+    write_float(w, t, "attention.layer_norm_rms_epsilon", 1e-6f);
+    write_float(w, t, "rope.freq_base", 1e7f);
+    if (t->keys)
+        t->keys(w);
+    write_vocab(w);
+    put(w, t, "token_embd.weight", E, TOKENS, 1);
+    put(w, t, "output_norm.weight", E, 1, 1);
+    for (uint32_t i = 0; i < (t->layers ? t->layers : LAYERS); i++) {
+        put_block(w, t, i, "attn_norm.weight", E, 1, 1);
+        put_block(w, t, i, "post_attention_norm.weight", E, 1, 1);
+        write_mixer(w, t, i);
+        write_ffn(w, t, i);
+    }
+    if (t->tensors)
+        t->tensors(w);
+    gw_finish(w);
+}
+
+static int open_tiny(struct model **m, const struct tiny *t, struct err *e)
+{
+    struct gguf_writer w;
+    char path[256];
+    write_tiny(&w, t);
+    gw_save(&w, gw_path(path, "tiny.gguf"));
+    gw_release(&w);
+    e->text[0] = 0;
+    return model_open(m, path, e);
+}
+
+/* Opens, and the test ends if it does not. */
+static struct model *need_tiny(const struct tiny *t)
+{
+    struct model *m;
+    struct err e;
+    if (open_tiny(&m, t, &e) < 0) {
+        printf("# %s\n", e.text);
+        exit(1);
+    }
+    return m;
+}
+
+static bool one_clear_line(const char *s)
+{
+    for (const char *p = s; *p; p++)
+        if (*p < ' ' || *p > '~')
+            return false;
+    return strlen(s) > 10;
+}
+
+static void check_text(const char *got, const char *want, const char *what, int line)
+{
+    if (got && strstr(got, want) && one_clear_line(got))
+        return;
+    printf("# line %d, %s: want \"%s\", got \"%s\"\n", line, what, want,
+           got ? got : "(nothing)");
+    test_failures++;
+}
+
+static void malformed(const struct tiny *t, const char *want, int line)
+{
+    struct model *m;
+    struct err e;
+    if (open_tiny(&m, t, &e) == 0) {
+        check_text(m->refusal ? m->refusal : "opened and runs", want, "malformed", line);
+        CHECK(!"refused with an error");
+        model_close(m);
+        return;
+    }
+    CHECK(m == NULL);
+    check_text(e.text, want, "malformed", line);
+    check_text(e.text, "tiny.gguf: ", "malformed", line);
+}
+
+static void refused(const struct tiny *t, const char *want, int line)
+{
+    struct model *m = need_tiny(t);
+    check_text(model_info(m)->refusal, want, "refused", line);
+    model_close(m);
+}
+
+static void runs(const struct tiny *t, int line)
+{
+    struct model *m = need_tiny(t);
+    if (m->refusal || !m->complete)
+        printf("# line %d: %s\n", line, m->refusal ? m->refusal : "incomplete");
+    CHECK(!m->refusal && m->complete);
+    model_close(m);
+}
+
+#define MALFORMED(want, ...) malformed(&(struct tiny){ __VA_ARGS__ }, want, __LINE__)
+#define REFUSED(want, ...) refused(&(struct tiny){ __VA_ARGS__ }, want, __LINE__)
+#define RUNS(...) runs(&(struct tiny){ __VA_ARGS__ }, __LINE__)
+
+/* ---- right files --------------------------------------------------------- */
+
+static struct model *need_model(const char *path)
+{
+    struct model *m;
+    struct err e;
+    if (model_open(&m, path, &e) < 0) {
+        printf("# %s\n", e.text);
+        exit(1);
+    }
+    return m;
+}
+
+static void test_mini_info(void)
+{
+    struct model *m = need_model(MINI);
+    const struct model_info *i = model_info(m);
+    CHECK_STR(i->path, MINI);
+    CHECK_STR(i->architecture, "qwen35");
+    CHECK_STR(i->name, "Tern Mini 38M");
+    CHECK(i->refusal == NULL && i->has_thinking);
+    CHECK_STR(i->quantisation, "Q2_0 67%, Q8_0 32%, F32 1%");
+    CHECK(i->file_bytes == 14493408 && i->n_tensors == 161 && i->n_metadata == 32);
+    CHECK(i->n_layers == 12 && i->n_recurrent == 9 && i->n_attention == 3);
+    CHECK(i->n_embd == 512 && i->n_vocab == 8192 && i->ctx_tokens == 4096);
+    CHECK(i->n_expert == 0 && i->n_expert_used == 0);
+    CHECK(i->kv_bytes_per_token == 3 * 1 * 256 * 2 * 2);
+    CHECK(i->state_bytes == 9 * (3 * 1024 + 4 * 128 * 128) * 4);
+    CHECK(i->n_params == 38100168 && i->weight_bytes == 14216224);
+    CHECK(strlen(i->tokenizer_id) == 32);
+    model_close(m);
+}
+
+static void test_mini_hparams(void)
+{
+    struct model *m = need_model(MINI);
+    const struct hparams *h = &m->hp;
+    CHECK(m->complete && h->arch->id == ARCH_QWEN35 && !h->arch->moe);
+    CHECK(h->n_layer == 12 && h->n_embd == 512 && h->n_ff == 1152 && h->n_vocab == 8192);
+    CHECK(h->n_head == 2 && h->n_head_kv == 1 && h->head_dim == 256);
+    CHECK(h->rope_dims == 64 && h->rope_base == 1e7f && h->attn_scale == 1 / 16.0f);
+    CHECK(h->rms_eps == 1e-6f && h->conv_kernel == 4 && h->state_dim == 128);
+    CHECK(h->n_k_heads == 2 && h->n_v_heads == 4 && !h->grouped_heads);
+    CHECK(h->key_dim == 256 && h->value_dim == 512 && h->conv_dim == 1024);
+    CHECK(m->w.output == m->w.token_embd && m->w.token_embd->type == QUANT_Q8_0);
+    for (uint32_t i = 0; i < 12; i++) {
+        const struct layer *l = &m->w.layers[i];
+        CHECK(l->recurrent == (i % 4 != 3));
+        CHECK(l->attn_norm && l->post_norm && l->ffn_gate && l->ffn_up && l->ffn_down);
+        CHECK(l->recurrent == (l->qkv && l->gate && l->conv1d && l->dt && l->a &&
+                               l->alpha && l->beta && l->ssm_norm && l->ssm_out));
+        CHECK(l->recurrent ==
+              !(l->q && l->k && l->v && l->o && l->q_norm && l->k_norm));
+        CHECK(!l->ba && !l->ssm_in && !l->router && !l->gate_up_exps);
+    }
+    CHECK_STR(m->w.layers[7].o->name, "blk.7.attn_output.weight");
+    model_close(m);
+}
+
+/* Values and sums from an independent decoder. */
+static void test_mini_values(void)
+{
+    static const struct {
+        const char *name;
+        float first[4], last;
+        double sum;
+    } rows[] = {
+        { "token_embd.weight", { -0.06583642959594727f, -0.018161773681640625f,
+          0.030269622802734375f, -0.07567405700683594f }, 0.07648468017578125f,
+          -1444.3801171779633 },
+        { "blk.0.attn_qkv.weight", { 0, -0.0672607421875f, 0.0672607421875f, 0 },
+          0.0797119140625f, 54.360107421875 },
+        { "blk.0.ssm_a", { -16.600910186767578f, -19.967182159423828f,
+          -20.771160125732422f, -5.471512794494629f }, -5.471512794494629f,
+          -62.81076526641846 },
+        { "blk.11.ffn_down.weight", { 0, 0.065185546875f, 0, 0 }, 0,
+          -20.33599853515625 },
+        { "blk.5.ssm_conv1d.weight", { 0.10101509839296341f, 0.1315479278564453f,
+          0.39263495802879333f, -0.4599784016609192f }, 0.2183990776538849f,
+          5.535249540906079 },
+    };
+    struct model *m = need_model(MINI);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const struct tensor *t = gguf_tensor_find(m->file, rows[i].name);
+        REQUIRE(t);
+        float *v = mem_array(t->n_elements, sizeof *v);
+        quant_dequantize(t->type, t->data, t->n_elements, v);
+        double sum = 0;
+        for (uint64_t e = 0; e < t->n_elements; e++)
+            sum += v[e];
+        CHECK(!memcmp(v, rows[i].first, sizeof rows[i].first));
+        CHECK(v[t->n_elements - 1] == rows[i].last);
+        CHECK(fabs(sum - rows[i].sum) < 1e-6);
+        free(v);
+    }
+    model_close(m);
+}
+
+static void test_dense_golden(void)
+{
+    struct model *m = need_model("tests/data/dense_qwen35.gguf");
+    CHECK(m->info.refusal == NULL && m->complete && m->hp.n_layer == 4);
+    CHECK(m->info.n_recurrent == 3 && m->info.n_attention == 1);
+    CHECK(m->hp.n_vocab == 512 && m->w.output == m->w.token_embd);
+    CHECK_STR(m->info.quantisation, "F16 98%, F32 2%");
+    model_close(m);
+}
+
+/* Experts are understood and checked, but have no kernels. */
+static void test_moe_golden(void)
+{
+    static const char *const paths[] = { "tests/data/moe_qwen35.gguf",
+                                         "tests/data/next.gguf" };
+    for (int i = 0; i < 2; i++) {
+        struct model *m = need_model(paths[i]);
+        const struct layer *l = &m->w.layers[0];
+        CHECK_STR(m->info.refusal, "mixture-of-experts layers are not supported yet");
+        CHECK(m->complete && m->hp.n_expert == 8 && m->hp.n_expert_used == 3);
+        CHECK(m->info.n_expert == 8 && m->info.n_expert_used == 3);
+        CHECK(m->hp.n_ff_expert == 64 && m->hp.n_ff_shared == 64 && m->hp.n_ff == 0);
+        CHECK(m->hp.expert_scale == 1 && m->hp.grouped_heads == (i == 1));
+        CHECK(m->w.output != m->w.token_embd);
+        CHECK(l->router && l->gate_exps->ne[2] == 8 && l->up_exps && l->down_exps);
+        CHECK(l->shared_router && l->gate_shexp && l->up_shexp && l->down_shexp);
+        CHECK(i == 0 ? l->alpha && l->beta && !l->ba : !l->alpha && !l->beta && l->ba);
+        model_close(m);
+    }
+}
+
+static void test_vocabulary_only(void)
+{
+    struct model *m = need_model("tests/data/qwen3-vocab.gguf");
+    CHECK(m->vocab && m->info.n_vocab == 151669 && !m->complete);
+    CHECK_STR(m->info.refusal, "the file holds no weights; it can only tokenise");
+    CHECK_STR(m->info.quantisation, "");
+    CHECK_STR(m->info.architecture, "qwen3");
+    CHECK(m->info.n_params == 0 && m->info.n_layers == 1 && m->info.n_embd == 32);
+    model_close(m);
+}
+
+/* ---- variants that must be accepted --------------------------------------- */
+
+static void test_tiny(void)
+{
+    struct model *m = need_tiny(&(struct tiny){ 0 });
+    CHECK(m->info.refusal == NULL);
+    CHECK(m->hp.n_head == HEADS && m->hp.head_dim == HEAD_DIM && m->hp.rope_dims == 16);
+    CHECK(m->hp.attn_scale == 1 / sqrtf(HEAD_DIM));
+    CHECK(m->info.kv_bytes_per_token == 1 * KV_HEADS * HEAD_DIM * 4);
+    CHECK(m->info.state_bytes == 3 * 4 * (3 * CONV_DIM + N_V * 128 * 128));
+    CHECK_STR(m->info.name, "tiny.gguf"); /* it has no name of its own */
+    CHECK_STR(m->info.quantisation, "F32 100%");
+    model_close(m);
+    model_close(NULL);
+}
+
+static void keys_lists(struct gguf_writer *w)
+{
+    static const int32_t kv[LAYERS] = { 0, 0, 0, KV_HEADS }, sections[3] = { 3, 3, 2 };
+    gw_i32s(w, "qwen35.attention.head_count_kv", kv, LAYERS);
+    gw_i32s(w, "qwen35.rope.dimension_sections", sections, 3);
+    gw_bool(w, "qwen35.rope.mrope_interleaved", true);
+}
+
+static void keys_recurrent(struct gguf_writer *w)
+{
+    gw_array(w, "qwen35.attention.recurrent_layers", GGUF_BOOL, LAYERS);
+    gw_number(w, 0x00010101, 4);
+}
+
+static void keys_scales(struct gguf_writer *w)
+{
+    gw_f32(w, "qwen35.attention.scale", 0.125f);
+    gw_str(w, "qwen35.rope.scaling.type", "none");
+}
+
+static void tensors_others(struct gguf_writer *w)
+{
+    put_as(w, "v.blk.0.attn_q.weight", QUANT_IQ2_XXS, 256, 2, 1);
+    put_as(w, "mm.0.weight", QUANT_F32, 8, 1, 1);
+    put_as(w, "mtp.layers.0.weight", QUANT_F32, 8, 1, 1);
+    put_as(w, "blk.0.ffn_up.input_scale", QUANT_F32, 1, 1, 1);
+}
+
+static void test_variants(void)
+{
+    RUNS(.rename = "blk.1.ssm_dt.bias", .to = "blk.1.ssm_dt");
+    RUNS(.drop_key = "attention.head_count_kv", .keys = keys_lists);
+    RUNS(.drop_key = "full_attention_interval");
+    RUNS(.drop_key = "full_attention_interval", .keys = keys_recurrent);
+    RUNS(.set_key = "full_attention_interval", .value = 2, .keys = keys_recurrent);
+    RUNS(.drop_key = "attention.value_length");
+    RUNS(.set_key = "block_count", .value = 4, .value_type = GGUF_U16);
+    RUNS(.set_key = "block_count", .value = 4, .value_type = GGUF_I64);
+    RUNS(.set_key = "rope.freq_base", .value = 10000, .value_type = GGUF_U32);
+    RUNS(.retype = "blk.0.ssm_a", .type = QUANT_BF16);
+    RUNS(.retype = "blk.0.ssm_conv1d.weight", .type = QUANT_F16);
+    RUNS(.retype = "output_norm.weight", .type = QUANT_F16);
+    RUNS(.retype = "blk.0.ffn_gate.weight", .type = QUANT_Q2_0);
+    RUNS(.retype = "blk.0.ssm_alpha.weight", .type = QUANT_Q8_0);
+    RUNS(.retype = "token_embd.weight", .type = QUANT_Q4_0);
+    RUNS(.tensors = tensors_others);
+
+    struct model *m = need_tiny(&(struct tiny){ .tensors = tensors_others });
+    struct model *plain = need_tiny(&(struct tiny){ 0 });
+    CHECK(m->info.n_params == plain->info.n_params + 1); /* the ignored scale */
+    model_close(plain);
+    model_close(m);
+    m = need_tiny(&(struct tiny){ .keys = keys_scales });
+    CHECK(m->hp.attn_scale == 0.125f && m->info.refusal == NULL);
+    model_close(m);
+}
+
+static void keys_grouped(struct gguf_writer *w)
+{
+    gw_bool(w, "qwen35.ssm.v_head_reordered", false);
+}
+
+static void keys_tiled(struct gguf_writer *w)
+{
+    gw_bool(w, "qwen35.ssm.v_head_reordered", true);
+}
+
+static void keys_tiled_next(struct gguf_writer *w)
+{
+    gw_bool(w, "qwen3next.ssm.v_head_reordered", true);
+}
+
+static void test_head_order(void)
+{
+    const struct { struct tiny t; bool grouped; } rows[] = {
+        { { 0 }, false },
+        { { .keys = keys_grouped }, true },
+        { { .keys = keys_tiled }, false },
+        { { .arch = "qwen35moe" }, false },
+        { { .arch = "qwen3next" }, true },
+        { { .arch = "qwen3next", .keys = keys_tiled_next }, false },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct model *m = need_tiny(&rows[i].t);
+        CHECK(m->complete && m->hp.grouped_heads == rows[i].grouped);
+        model_close(m);
+    }
+}
+
+static void tensors_nextn(struct gguf_writer *w)
+{
+    put_as(w, "blk.4.attn_norm.weight", QUANT_F32, E, 1, 1);
+    put_as(w, "blk.4.nextn.enorm.weight", QUANT_F32, E, 1, 1);
+    put_as(w, "blk.4.ffn_up.weight", QUANT_IQ3_XXS, 256, 2, 1);
+}
+
+static void keys_nextn(struct gguf_writer *w)
+{
+    gw_u32(w, "qwen35.nextn_predict_layers", 1);
+}
+
+/* Blocks beyond the decoder, with and without their key or their tensors. */
+static void test_nextn(void)
+{
+    struct model *m = need_tiny(&(struct tiny){ .blocks = 5, .tensors = tensors_nextn,
+                                                .keys = keys_nextn });
+    CHECK(m->hp.n_layer == 4 && m->info.n_layers == 4 && m->refusal == NULL);
+    CHECK(!strstr(m->info.quantisation, "IQ3"));
+    model_close(m);
+    RUNS(.blocks = 5, .tensors = tensors_nextn);
+    RUNS(.blocks = 5, .keys = keys_nextn);
+    MALFORMED("tensor blk.4.attn_norm.weight is missing", .blocks = 5);
+    MALFORMED("tensor blk.3.attn_norm.weight is missing", .blocks = 5, .layers = 3,
+              .tensors = tensors_nextn, .keys = keys_nextn);
+    MALFORMED("has 1 blocks, of which 1", .blocks = 1, .keys = keys_nextn);
+}
+
+static float fused[192][E];
+
+static void tensors_fused(struct gguf_writer *w)
+{
+    for (int r = 0; r < 192; r++)
+        for (int c = 0; c < E; c++)
+            fused[r][c] = (float)(r * E + c);
+    gw_tensor(w, "output.weight", QUANT_F32, E, TOKENS, NULL);
+    gw_tensor(w, "blk.7.attn_qkv.weight", QUANT_F32, E, 192, fused);
+}
+
+static void test_fused_attention(void)
+{
+    struct model *m;
+    struct err e;
+    struct gguf_writer w;
+    char path[256];
+    write_tiny(&w, &(struct tiny){ .drop = "blk.7.attn_q.weight", .blocks = 8,
+                                   .layers = 8, .tensors = tensors_fused });
+    gw_save(&w, gw_path(path, "fused.gguf"));
+    gw_release(&w);
+    REQUIRE(model_open(&m, path, &e) == 0);
+    /* The separate keys and values are still there, the fused form wins. */
+    const struct layer *l = &m->w.layers[7];
+    const struct { const struct tensor *t; uint64_t row, rows; } parts[] = {
+        { l->q, 0, 128 }, { l->k, 128, 32 }, { l->v, 160, 32 },
+    };
+    CHECK(m->refusal == NULL && !l->qkv && m->w.output != m->w.token_embd);
+    for (int i = 0; i < 3; i++) {
+        const struct tensor *t = parts[i].t;
+        REQUIRE(t && t->ne[0] == E && t->ne[1] == parts[i].rows);
+        CHECK(t->bytes == parts[i].rows * E * sizeof(float));
+        CHECK(!memcmp(t->data, fused[parts[i].row], t->bytes));
+    }
+    CHECK_STR(l->v->name, "blk.7.attn_v.weight");
+    CHECK(m->w.layers[3].q && m->w.layers[3].q->ne[1] == 128);
+    model_close(m);
+}
+
+/* ---- refused with a reason ------------------------------------------------ */
+
+static void keys_hadamard(struct gguf_writer *w)
+{
+    gw_u32(w, "prism.hadamard.version", 1);
+}
+
+static void keys_yarn(struct gguf_writer *w)
+{
+    gw_str(w, "qwen35.rope.scaling.type", "yarn\n");
+}
+
+static void keys_raw_experts(struct gguf_writer *w)
+{
+    gw_bool(w, "qwen35moe.norm_top_k_prob", false);
+}
+
+static void tensors_unknown(struct gguf_writer *w)
+{
+    put_as(w, "blk.2.attn_qkv.bi\x1b""as", QUANT_F32, CONV_DIM, 1, 1);
+}
+
+static void tensors_ssm_in(struct gguf_writer *w)
+{
+    put_as(w, "blk.0.ssm_in.weight", QUANT_F32, E, CONV_DIM + V_DIM, 1);
+}
+
+static void test_refused(void)
+{
+    REFUSED("architecture llama is not supported", .arch = "llama");
+    REFUSED("does not name its architecture", .drop_key = "general.architecture");
+    REFUSED("mixture-of-experts layers are not supported yet", .arch = "qwen35moe");
+    REFUSED("mixture-of-experts layers are not supported yet", .arch = "qwen3next");
+    REFUSED("weights are not normalised", .arch = "qwen35moe", .keys = keys_raw_experts);
+    REFUSED("prism.hadamard", .keys = keys_hadamard);
+    REFUSED("rope scaling \"yarn?\"", .keys = keys_yarn);
+    REFUSED("attn_qkv.bi?as is not known", .tensors = tensors_unknown);
+    REFUSED("ssm_in tensors", .tensors = tensors_ssm_in);
+    REFUSED("type Q4_1 is not supported (tensor blk.0.ffn_gate.weight)",
+            .retype = "blk.0.ffn_gate.weight", .type = QUANT_Q4_1);
+    REFUSED("embedding_length 48", .set_key = "embedding_length", .value = 48);
+    REFUSED("feed_forward_length 80", .set_key = "feed_forward_length", .value = 80);
+    REFUSED("heads of 512", .set_key = "attention.key_length", .value = 512,
+            .drop_key = "attention.value_length");
+    REFUSED("attention.key_length 48", .set_key = "attention.key_length", .value = 48,
+            .drop_key = "attention.value_length");
+    REFUSED("keys of 32 and values of 64", .set_key = "attention.value_length",
+            .value = 64);
+    REFUSED("convolution over 3", .set_key = "ssm.conv_kernel", .value = 3);
+}
+
+/* A size of heads that fits the other numbers but not the kernels. */
+static void keys_state_64(struct gguf_writer *w)
+{
+    gw_u32(w, "qwen35.ssm.state_size", 64);
+}
+
+static void test_refused_state(void)
+{
+    REFUSED("recurrent heads of 64", .drop_key = "ssm.state_size", .keys = keys_state_64,
+            .set_key = "ssm.inner_size", .value = 128);
+}
+
+/* Every format that the container knows is either run or named. */
+static void test_every_format(void)
+{
+    for (int q = 0; q < QUANT_COUNT; q++) {
+        const struct quant_format *f = quant_format((enum quant)q);
+        struct tiny t = { .retype = "token_embd.weight", .type = (enum quant)q };
+        struct gguf_writer w;
+        struct model *m;
+        struct err e;
+        char path[256], want[64];
+        if (f->elements > E)
+            continue; /* rows of 64: see below */
+        write_tiny(&w, &t);
+        gw_save(&w, gw_path(path, "format.gguf"));
+        gw_release(&w);
+        REQUIRE(model_open(&m, path, &e) == 0);
+        snprintf(want, sizeof want, "type %s is not supported", f->name);
+        CHECK(f->runs ? m->refusal == NULL : m->refusal && strstr(m->refusal, want));
+        model_close(m);
+    }
+}
+
+static void tensors_iq3(struct gguf_writer *w)
+{
+    put_as(w, "output.weight", QUANT_IQ3_XXS, 256, 1, 1);
+}
+
+static void test_codebook_format(void)
+{
+    /* In a model of another architecture nothing but the name is known. */
+    struct model *m = need_tiny(&(struct tiny){ .arch = "other",
+                                                .tensors = tensors_iq3 });
+    CHECK(m->vocab != NULL && m->info.n_layers == LAYERS && m->info.n_embd == E);
+    model_close(m);
+    /* A row of 256 is wrong for this model, which is said first. */
+    MALFORMED("tensor output.weight has the shape {256}, not {64, 260}",
+              .tensors = tensors_iq3);
+}
+
+static void test_accessories(void)
+{
+    struct gguf_writer w;
+    struct model *m;
+    struct err e;
+    char path[256];
+    gw_begin(&w);
+    gw_str(&w, "general.architecture", "qwen35");
+    gw_tensor(&w, "blk.64.nextn.eh_proj.weight", QUANT_F32, 64, 1, NULL);
+    gw_finish(&w);
+    gw_save(&w, gw_path(path, "mtp.gguf"));
+    gw_release(&w);
+    REQUIRE(model_open(&m, path, &e) == 0);
+    check_text(m->info.refusal, "holds no decoder layers", "accessory", __LINE__);
+    CHECK(!m->vocab && !m->tmpl && !strcmp(m->info.tokenizer_id, "") &&
+          !strcmp(m->info.family, ""));
+    model_close(m);
+    gw_begin(&w);
+    gw_finish(&w);
+    gw_save(&w, path);
+    gw_release(&w);
+    REQUIRE(model_open(&m, path, &e) == 0);
+    CHECK(m->info.refusal && m->info.n_tensors == 0 && m->info.n_metadata == 0);
+    model_close(m);
+}
+
+/* ---- malformed ------------------------------------------------------------ */
+
+static void test_missing_keys(void)
+{
+    static const char *const optional[] = { "attention.value_length",
+                                            "full_attention_interval" };
+    for (int moe = 0; moe < 2; moe++) {
+        const char *arch = moe ? "qwen35moe" : "qwen35";
+        size_t n = sizeof numbers / sizeof *numbers;
+        size_t n_moe = sizeof expert_numbers / sizeof *expert_numbers;
+        for (size_t i = 0; i < n + (moe ? n_moe : 0); i++) {
+            const char *key = i < n ? numbers[i].key : expert_numbers[i - n].key;
+            char want[128];
+            if (same(key, optional[0]) || same(key, optional[1]) ||
+                (moe && same(key, "feed_forward_length")))
+                continue;
+            snprintf(want, sizeof want, "lacks the metadata key %s.%s", arch, key);
+            MALFORMED(want, .arch = arch, .drop_key = key);
+            snprintf(want, sizeof want, "%s.%s is 0, not 1 to", arch, key);
+            MALFORMED(want, .arch = arch, .set_key = key, .value = 0);
+            snprintf(want, sizeof want, "%s.%s is 2147483648, not 1 to", arch, key);
+            MALFORMED(want, .arch = arch, .set_key = key, .value = 1u << 31);
+            snprintf(want, sizeof want, "key %s.%s is not an integer", arch, key);
+            MALFORMED(want, .arch = arch, .set_key = key, .value_type = GGUF_F32);
+            snprintf(want, sizeof want, "key %s.%s is -1, out of range", arch, key);
+            MALFORMED(want, .arch = arch, .set_key = key, .value = UINT32_MAX,
+                      .value_type = GGUF_I32);
+        }
+    }
+    MALFORMED("lacks the metadata key qwen35.rope.freq_base",
+              .drop_key = "rope.freq_base");
+    MALFORMED("lacks the metadata key qwen35.attention.layer_norm_rms_epsilon",
+              .drop_key = "attention.layer_norm_rms_epsilon");
+}
+
+static void keys_uneven(struct gguf_writer *w)
+{
+    static const int32_t kv[LAYERS] = { 1, 0, 2, 1 };
+    gw_i32s(w, "qwen35.attention.head_count_kv", kv, LAYERS);
+}
+
+static void keys_all_zero(struct gguf_writer *w)
+{
+    static const int32_t kv[LAYERS] = { 0 };
+    gw_i32s(w, "qwen35.attention.head_count_kv", kv, LAYERS);
+}
+
+static void keys_negative(struct gguf_writer *w)
+{
+    static const int32_t kv[LAYERS] = { -2, 0, 0, -2 };
+    gw_i32s(w, "qwen35.attention.head_count_kv", kv, LAYERS);
+}
+
+static void test_bad_numbers(void)
+{
+    enum { NOT_A_NUMBER = 0x7fc00000, INFINITE = 0x7f800000, MINUS_ONE = 0xbf800000 };
+    MALFORMED("is 1001, not 1 to 1000", .blocks = 1001);
+    MALFORMED("2 heads cannot share 3", .set_key = "attention.head_count_kv", .value = 3);
+    MALFORMED("cannot rotate 15", .set_key = "rope.dimension_count", .value = 15);
+    MALFORMED("cannot rotate 34", .set_key = "rope.dimension_count", .value = 34);
+    MALFORMED("rank 2 is no multiple", .set_key = "ssm.group_count", .value = 3);
+    MALFORMED("ssm.inner_size 255", .set_key = "ssm.inner_size", .value = 255);
+    MALFORMED("ssm.time_step_rank 4", .set_key = "ssm.time_step_rank", .value = 4);
+    MALFORMED("uses 5 of 4 experts", .arch = "qwen35moe",
+              .set_key = "expert_used_count", .value = 5);
+    MALFORMED("differs between layers", .drop_key = "attention.head_count_kv",
+              .keys = keys_uneven);
+    MALFORMED("is 0, not 1", .drop_key = "attention.head_count_kv",
+              .keys = keys_all_zero);
+    MALFORMED("out of range", .drop_key = "attention.head_count_kv",
+              .keys = keys_negative);
+    MALFORMED("rope.freq_base is nan", .set_key = "rope.freq_base",
+              .value = NOT_A_NUMBER);
+    MALFORMED("rope.freq_base is inf", .set_key = "rope.freq_base", .value = INFINITE);
+    MALFORMED("rope.freq_base is 0", .set_key = "rope.freq_base", .value = 0);
+    MALFORMED("rms_epsilon is -1", .set_key = "attention.layer_norm_rms_epsilon",
+              .value = MINUS_ONE);
+    MALFORMED("rms_epsilon is 0", .set_key = "attention.layer_norm_rms_epsilon",
+              .value = 0);
+    MALFORMED("full_attention_interval is 0", .set_key = "full_attention_interval");
+}
+
+static void keys_short_list(struct gguf_writer *w)
+{
+    gw_array(w, "qwen35.attention.recurrent_layers", GGUF_BOOL, 2);
+    gw_number(w, 0x0101, 2);
+}
+
+static void keys_wrong_list(struct gguf_writer *w)
+{
+    gw_array(w, "qwen35.attention.recurrent_layers", GGUF_BOOL, LAYERS);
+    gw_number(w, 0x01010101, 4);
+}
+
+static void test_kinds_contradict(void)
+{
+    MALFORMED("layer 1 has the tensors of a recurrent layer, but the metadata calls it "
+              "attention", .set_key = "full_attention_interval", .value = 2);
+    MALFORMED("layer 3 has the tensors of an attention layer, but the metadata calls it "
+              "recurrent", .keys = keys_wrong_list);
+    MALFORMED("has 2 entries for 4 layers", .keys = keys_short_list);
+}
+
+/* Walks over the tensors of a tiny model: each one in turn is taken away, gets
+ * another extent, and, if it must be of a float type, another type. */
+static void try_tensors(const char *arch)
+{
+    struct model *m = need_tiny(&(struct tiny){ .arch = arch });
+    size_t n = gguf_n_tensors(m->file);
+    CHECK(n > 50);
+    for (size_t i = 0; i < n; i++) {
+        struct tensor t = *gguf_tensor(m->file, i);
+        char want[256];
+        snprintf(want, sizeof want, "tensor %s is missing", t.name);
+        MALFORMED(want, .arch = arch, .drop = t.name);
+        snprintf(want, sizeof want, "tensor %s has the shape {%u", t.name,
+                 (unsigned)t.ne[0] + 32);
+        MALFORMED(want, .arch = arch, .reshape = t.name,
+                  .ne = { t.ne[0] + 32, t.ne[1], t.ne[2] });
+        MALFORMED(same(t.name, "token_embd.weight") ? "rows in token_embd.weight"
+                                                    : t.name,
+                  .arch = arch, .reshape = t.name,
+                  .ne = { t.ne[0], t.ne[1] + 1, t.ne[2] });
+        MALFORMED(t.name, .arch = arch, .reshape = t.name,
+                  .ne = { t.ne[0], t.ne[1], t.ne[2] + 1 });
+        if (t.ne[0] % 32 == 0 && (t.n_dims == 1 || strstr(t.name, "gate_inp"))) {
+            snprintf(want, sizeof want, "tensor %s is of type Q8_0, not a float", t.name);
+            MALFORMED(want, .arch = arch, .retype = t.name, .type = QUANT_Q8_0);
+        }
+    }
+    model_close(m);
+}
+
+static void test_tensors_dense(void)
+{
+    try_tensors("qwen35");
+}
+
+static void test_tensors_moe(void)
+{
+    try_tensors("qwen35moe");
+}
+
+static void test_tensors_next(void)
+{
+    try_tensors("qwen3next");
+}
+
+static void test_shapes_are_told(void)
+{
+    MALFORMED("tensor blk.0.attn_qkv.weight has the shape {64, 500}, not {64, 512}; the "
+              "file is damaged", .reshape = "blk.0.attn_qkv.weight", .ne = { E, 500 });
+    MALFORMED("has the shape {32, 64, 3}, not {32, 64, 4}", .arch = "qwen35moe",
+              .reshape = "blk.0.ffn_down_exps.weight", .ne = { M, E, 3 });
+    MALFORMED("has 260 tokens in its vocabulary but 250 rows",
+              .reshape = "token_embd.weight", .ne = { E, 250 });
+}
+
+/* ---- noise ---------------------------------------------------------------- */
+
+static bool try_open(const char *path)
+{
+    struct model *m;
+    struct err e = { "" };
+    if (model_open(&m, path, &e) < 0) {
+        CHECK(m == NULL && one_clear_line(e.text));
+        return false;
+    }
+    CHECK(!m->refusal || one_clear_line(m->refusal));
+    CHECK(m->refusal || (m->complete && m->vocab && m->tmpl));
+    model_close(m);
+    return true;
+}
+
+static void test_bit_flips(void)
+{
+    char path[256];
+    struct gguf_writer w;
+    uint64_t state = 4711;
+    size_t opened = 0;
+    write_tiny(&w, &(struct tiny){ .keys = keys_recurrent });
+    gw_path(path, "flip.gguf");
+    gw_save(&w, path);
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    REQUIRE(fd >= 0);
+    for (int i = 0; i < 4000; i++) {
+        size_t at = gw_random(&state) % w.head.len;
+        char c = (char)(w.head.v[at] ^ 1 << gw_random(&state) % 8);
+        REQUIRE(pwrite(fd, &c, 1, (off_t)at) == 1);
+        opened += try_open(path);
+        REQUIRE(pwrite(fd, &w.head.v[at], 1, (off_t)at) == 1);
+    }
+    CHECK(opened > 100 && opened < 3900);
+    CHECK(try_open(path));
+    close(fd);
+    gw_release(&w);
+}
+
+/* The shipped model with noise at some place of its header. */
+static void test_mini_flips(void)
+{
+    char path[256], command[600];
+    uint64_t state = 12345;
+    snprintf(command, sizeof command, "cp %s %s", MINI, gw_path(path, "mini.gguf"));
+    REQUIRE(system(command) == 0);
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    REQUIRE(fd >= 0);
+    for (int i = 0; i < 150; i++) {
+        uint64_t noise = gw_random(&state);
+        off_t at = (off_t)(gw_random(&state) % (i & 1 ? 2048 : 279936));
+        char old[8];
+        REQUIRE(pread(fd, old, 8, at) == 8 && pwrite(fd, &noise, 8, at) == 8);
+        try_open(path);
+        REQUIRE(pwrite(fd, old, 8, at) == 8);
+    }
+    CHECK(try_open(path));
+    close(fd);
+}
+
+TEST_MAIN(T(test_mini_info), T(test_mini_hparams), T(test_mini_values),
+          T(test_dense_golden), T(test_moe_golden), T(test_vocabulary_only),
+          T(test_tiny), T(test_variants), T(test_head_order), T(test_nextn),
+          T(test_fused_attention), T(test_refused), T(test_refused_state),
+          T(test_every_format), T(test_codebook_format), T(test_accessories),
+          T(test_missing_keys), T(test_bad_numbers), T(test_kinds_contradict),
+          T(test_tensors_dense), T(test_tensors_moe), T(test_tensors_next),
+          T(test_shapes_are_told), T(test_bit_flips), T(test_mini_flips))
