@@ -179,8 +179,8 @@ static int dispatch_check(const struct gpu *gpu, const struct gpu_dispatch *d,
             return err_prefix(err, "binding %u", i);
         if (s.bytes > l->maxStorageBufferRange)
             return err_set(err,
-                           "binding %u: %" PRIu64 " bytes, the device binds at most %u", i,
-                           s.bytes, l->maxStorageBufferRange);
+                           "binding %u: %" PRIu64 " bytes, the device binds at most %u",
+                           i, s.bytes, l->maxStorageBufferRange);
     }
     return 0;
 }
@@ -203,7 +203,7 @@ static VkResult set_allocate(struct gpu_commands *c, VkDescriptorSetLayout layou
         VkResult r = vkCreateDescriptorPool(device, &info, NULL, &made);
         if (r != VK_SUCCESS)
             return r;
-        c->pools = mem_regrow(c->pools, c->n_pools + 1, sizeof *c->pools);
+        c->pools = mem_regrow(c->pools, c->n_pools + 1, sizeof(VkDescriptorPool));
         c->pools[c->n_pools++] = made;
     }
     const VkDescriptorSetAllocateInfo info = {
@@ -242,7 +242,7 @@ int gpu_record(struct gpu_commands *c, const struct gpu_dispatch *d, struct err 
         return err_set(err, "kernel %s: the list is not being recorded", m->name);
     if (dispatch_check(c->gpu, d, err))
         return err_prefix(err, "kernel %s", m->name);
-    VkDescriptorSet set;
+    VkDescriptorSet set = VK_NULL_HANDLE;
     VkResult r = set_allocate(c, k->set_layout, &set);
     if (gpu_check(c->gpu, r, err, "allocating a descriptor set"))
         return err_prefix(err, "kernel %s", m->name);
@@ -254,11 +254,11 @@ int gpu_record(struct gpu_commands *c, const struct gpu_dispatch *d, struct err 
     if (entry_plan(c, t, m->n_bindings, d->label ? d->label : m->name, err))
         return -1;
     vkCmdBindPipeline(c->cmd, VK_PIPELINE_BIND_POINT_COMPUTE, k->pipeline);
-    vkCmdBindDescriptorSets(c->cmd, VK_PIPELINE_BIND_POINT_COMPUTE, k->layout, 0, 1, &set, 0,
-                            NULL);
+    vkCmdBindDescriptorSets(c->cmd, VK_PIPELINE_BIND_POINT_COMPUTE, k->layout, 0, 1, &set,
+                            0, NULL);
     if (m->push_bytes)
-        vkCmdPushConstants(c->cmd, k->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, m->push_bytes,
-                           d->push);
+        vkCmdPushConstants(c->cmd, k->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0,
+                           m->push_bytes, d->push);
     vkCmdDispatch(c->cmd, d->groups[0], d->groups[1], d->groups[2]);
     c->dispatches++;
     return 0;
@@ -274,7 +274,8 @@ int gpu_record_copy(struct gpu_commands *c, struct gpu_span to, struct gpu_span 
     if (gpu_span_check(to, 4, err))
         return err_prefix(err, "copy target");
     if (to.bytes != from.bytes)
-        return err_set(err, "copy: %" PRIu64 " bytes into %" PRIu64, from.bytes, to.bytes);
+        return err_set(err, "copy: %" PRIu64 " bytes into %" PRIu64, from.bytes,
+                       to.bytes);
     const struct gpu_touched t[2] = { touch(from, false), touch(to, true) };
     if (t[0].buffer == t[1].buffer && t[0].begin < t[1].end && t[1].begin < t[0].end)
         return err_set(err, "copy: source and target overlap");
@@ -331,7 +332,7 @@ int gpu_submit(struct gpu *gpu, struct gpu_commands *const *lists, uint32_t n,
         return -1;
     const size_t total = (size_t)n * repeat + 1;
     if (gpu->handles_cap < total) {
-        gpu->handles = mem_regrow(gpu->handles, total, sizeof *gpu->handles);
+        gpu->handles = mem_regrow(gpu->handles, total, sizeof(VkCommandBuffer));
         gpu->handles_cap = total;
     }
     for (size_t i = 0; i + 1 < total; i++)

@@ -19,24 +19,30 @@ struct caps_list {
 
 const char *gpu_result_name(VkResult r)
 {
-    switch (r) {
-    case VK_TIMEOUT: return "VK_TIMEOUT";
-    case VK_INCOMPLETE: return "VK_INCOMPLETE";
-    case VK_ERROR_OUT_OF_HOST_MEMORY: return "VK_ERROR_OUT_OF_HOST_MEMORY";
-    case VK_ERROR_OUT_OF_DEVICE_MEMORY: return "VK_ERROR_OUT_OF_DEVICE_MEMORY";
-    case VK_ERROR_INITIALIZATION_FAILED: return "VK_ERROR_INITIALIZATION_FAILED";
-    case VK_ERROR_DEVICE_LOST: return "VK_ERROR_DEVICE_LOST";
-    case VK_ERROR_MEMORY_MAP_FAILED: return "VK_ERROR_MEMORY_MAP_FAILED";
-    case VK_ERROR_LAYER_NOT_PRESENT: return "VK_ERROR_LAYER_NOT_PRESENT";
-    case VK_ERROR_EXTENSION_NOT_PRESENT: return "VK_ERROR_EXTENSION_NOT_PRESENT";
-    case VK_ERROR_FEATURE_NOT_PRESENT: return "VK_ERROR_FEATURE_NOT_PRESENT";
-    case VK_ERROR_INCOMPATIBLE_DRIVER: return "VK_ERROR_INCOMPATIBLE_DRIVER";
-    case VK_ERROR_TOO_MANY_OBJECTS: return "VK_ERROR_TOO_MANY_OBJECTS";
-    case VK_ERROR_FRAGMENTED_POOL: return "VK_ERROR_FRAGMENTED_POOL";
-    case VK_ERROR_OUT_OF_POOL_MEMORY: return "VK_ERROR_OUT_OF_POOL_MEMORY";
-    case VK_ERROR_INVALID_SHADER_NV: return "VK_ERROR_INVALID_SHADER_NV";
-    default: return "an unknown Vulkan error";
-    }
+    static const struct {
+        VkResult result;
+        const char *name;
+    } names[] = {
+        { VK_TIMEOUT, "VK_TIMEOUT" },
+        { VK_INCOMPLETE, "VK_INCOMPLETE" },
+        { VK_ERROR_OUT_OF_HOST_MEMORY, "VK_ERROR_OUT_OF_HOST_MEMORY" },
+        { VK_ERROR_OUT_OF_DEVICE_MEMORY, "VK_ERROR_OUT_OF_DEVICE_MEMORY" },
+        { VK_ERROR_INITIALIZATION_FAILED, "VK_ERROR_INITIALIZATION_FAILED" },
+        { VK_ERROR_DEVICE_LOST, "VK_ERROR_DEVICE_LOST" },
+        { VK_ERROR_MEMORY_MAP_FAILED, "VK_ERROR_MEMORY_MAP_FAILED" },
+        { VK_ERROR_LAYER_NOT_PRESENT, "VK_ERROR_LAYER_NOT_PRESENT" },
+        { VK_ERROR_EXTENSION_NOT_PRESENT, "VK_ERROR_EXTENSION_NOT_PRESENT" },
+        { VK_ERROR_FEATURE_NOT_PRESENT, "VK_ERROR_FEATURE_NOT_PRESENT" },
+        { VK_ERROR_INCOMPATIBLE_DRIVER, "VK_ERROR_INCOMPATIBLE_DRIVER" },
+        { VK_ERROR_TOO_MANY_OBJECTS, "VK_ERROR_TOO_MANY_OBJECTS" },
+        { VK_ERROR_FRAGMENTED_POOL, "VK_ERROR_FRAGMENTED_POOL" },
+        { VK_ERROR_OUT_OF_POOL_MEMORY, "VK_ERROR_OUT_OF_POOL_MEMORY" },
+        { VK_ERROR_INVALID_SHADER_NV, "VK_ERROR_INVALID_SHADER_NV" },
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (names[i].result == r)
+            return names[i].name;
+    return "an unknown Vulkan error";
 }
 
 int gpu_check(struct gpu *gpu, VkResult r, struct err *err, const char *what)
@@ -71,9 +77,10 @@ void gpu_name(struct gpu *gpu, VkObjectType type, uint64_t handle, const char *n
 
 /* ---- instance ----------------------------------------------------------- */
 
-static VKAPI_ATTR VkBool32 VKAPI_CALL message_count(
-    VkDebugUtilsMessageSeverityFlagBitsEXT severity, VkDebugUtilsMessageTypeFlagsEXT types,
-    const VkDebugUtilsMessengerCallbackDataEXT *data, void *arg)
+static VKAPI_ATTR VkBool32 VKAPI_CALL
+message_count(VkDebugUtilsMessageSeverityFlagBitsEXT severity,
+              VkDebugUtilsMessageTypeFlagsEXT types,
+              const VkDebugUtilsMessengerCallbackDataEXT *data, void *arg)
 {
     (void)severity;
     (void)types;
@@ -191,15 +198,15 @@ static bool device_better(const struct device_info *a, const struct device_info 
     return ra != rb ? ra > rb : a->memory_bytes > b->memory_bytes;
 }
 
-static int caps_list_read(struct caps_list *list, VkInstance instance, uint32_t layer_spec,
-                          struct err *err)
+static int caps_list_read(struct caps_list *list, VkInstance instance,
+                          uint32_t layer_spec, struct err *err)
 {
     *list = (struct caps_list){ .chosen = -1 };
     uint32_t n = 0;
     VkResult r = instance ? vkEnumeratePhysicalDevices(instance, &n, NULL) : VK_SUCCESS;
     if (r == VK_ERROR_INITIALIZATION_FAILED || (r == VK_SUCCESS && n == 0))
         return 0; /* drivers, but no device of theirs */
-    VkPhysicalDevice *v = mem_array(n, sizeof *v);
+    VkPhysicalDevice *v = mem_array(n, sizeof(VkPhysicalDevice));
     if (r == VK_SUCCESS)
         r = vkEnumeratePhysicalDevices(instance, &n, v);
     int rc = 0;
@@ -214,8 +221,8 @@ static int caps_list_read(struct caps_list *list, VkInstance instance, uint32_t 
             goto out;
         list->n++;
         const struct device_info *info = &list->v[i].info;
-        if (info->usable && (list->chosen < 0 ||
-                             device_better(info, &list->v[list->chosen].info)))
+        if (info->usable &&
+            (list->chosen < 0 || device_better(info, &list->v[list->chosen].info)))
             list->chosen = (int)i;
     }
 out:
@@ -247,7 +254,8 @@ int device_list(struct device_info *out, size_t max, size_t *n, int *chosen,
     return gpu_list(out, max, n, chosen, err);
 }
 
-static int device_choose(struct gpu *gpu, int device, uint32_t layer_spec, struct err *err)
+static int device_choose(struct gpu *gpu, int device, uint32_t layer_spec,
+                         struct err *err)
 {
     struct caps_list list;
     int rc = caps_list_read(&list, gpu->instance, layer_spec, err);
@@ -258,7 +266,8 @@ static int device_choose(struct gpu *gpu, int device, uint32_t layer_spec, struc
                           "GPU, or Mesa's drivers, which can also run on the CPU "
                           "(Debian: apt install mesa-vulkan-drivers)");
     else if (device < 0 || device > (int)list.n)
-        rc = err_set(err, "there is no device %d: the devices are 1 to %u", device, list.n);
+        rc = err_set(err, "there is no device %d: the devices are 1 to %u", device,
+                     list.n);
     else if (device && !list.v[device - 1].info.usable)
         rc = err_set(err, "device %d (%s) cannot be used: %s", device,
                      list.v[device - 1].info.name, list.v[device - 1].info.note);
@@ -335,10 +344,10 @@ static int tail_record(struct gpu *gpu, struct err *err)
     if (r == VK_SUCCESS)
         r = vkBeginCommandBuffer(gpu->tail, &begin);
     if (r == VK_SUCCESS) {
-        vkCmdPipelineBarrier(gpu->tail,
-                             VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT |
-                                 VK_PIPELINE_STAGE_TRANSFER_BIT,
-                             VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &barrier, 0, NULL, 0, NULL);
+        vkCmdPipelineBarrier(
+            gpu->tail,
+            VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT,
+            VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &barrier, 0, NULL, 0, NULL);
         r = vkEndCommandBuffer(gpu->tail);
     }
     return gpu_check(gpu, r, err, "recording the host barrier");
@@ -360,7 +369,9 @@ static int objects_create(struct gpu *gpu, struct err *err)
         r = vkCreateCommandPool(gpu->device, &pool, NULL, &gpu->pool);
     if (r == VK_SUCCESS)
         r = vkCreateFence(gpu->device, &fence, NULL, &gpu->fence);
-    return gpu_check(gpu, r, err, "preparing the device") || tail_record(gpu, err) ? -1 : 0;
+    if (gpu_check(gpu, r, err, "preparing the device"))
+        return -1;
+    return tail_record(gpu, err);
 }
 
 int gpu_open(struct gpu **out, const struct gpu_params *p, struct err *err)

@@ -6,7 +6,7 @@
 
 /* VK_KHR_cooperative_matrix is younger than the headers of Debian 12. Layout
  * and numbers are those of the Vulkan registry. */
-#define COOPMAT_EXTENSION "VK_KHR_cooperative_matrix"
+#define COOPMAT_EXTENSION  "VK_KHR_cooperative_matrix"
 #define COOPMAT_LAYER_SPEC VK_MAKE_API_VERSION(0, 1, 3, 255)
 struct coopmat_features {
     VkStructureType sType; /* 1000506000 */
@@ -59,17 +59,17 @@ struct gpu {
     VkQueue queue;
     PFN_vkSetDebugUtilsObjectNameEXT set_name; /* NULL without validation */
     VkPipelineCache cache;
-    VkCommandPool pool;           /* for staging and the tail */
-    VkCommandBuffer tail;         /* ends each submit: writes become visible to the host */
-    VkFence fence;                /* of the submit in flight */
+    VkCommandPool pool;   /* for staging and the tail */
+    VkCommandBuffer tail; /* ends each submit: writes become visible to the host */
+    VkFence fence;        /* of the submit in flight */
     bool in_flight;
-    uint64_t serial;              /* of the last submit */
-    const char *last_label;       /* last entry of the last submit */
-    VkCommandBuffer *handles;     /* scratch of gpu_submit */
+    uint64_t serial;          /* of the last submit */
+    const char *last_label;   /* last entry of the last submit */
+    VkCommandBuffer *handles; /* scratch of gpu_submit */
     size_t handles_cap;
     struct gpu_staging staging;
     uint64_t allocated;
-    struct err lost;              /* empty until the device is lost */
+    struct err lost; /* empty until the device is lost */
 };
 
 /* Everything the device offers, each wanted feature marked; 0, or -1 with the
@@ -113,14 +113,14 @@ struct gpu_commands {
     struct gpu_touched *touched; /* since the last barrier */
     size_t n_touched, cap_touched;
     uint32_t barriers, dispatches, entries;
-    uint64_t serial;             /* of the last submit with this list, 0: none */
-    const char *label;           /* of the last entry */
+    uint64_t serial;   /* of the last submit with this list, 0: none */
+    const char *label; /* of the last entry */
     /* gpu_profile.c: */
     bool profile_wanted, profile; /* for the next recording; for this one */
     VkQueryPool queries;
-    uint32_t n_stamps;           /* one more than finished steps */
-    const char **step_labels;    /* of finished steps */
-    const char *step_label;      /* first label of the step being recorded */
+    uint32_t n_stamps;        /* one more than finished steps */
+    const char **step_labels; /* of finished steps */
+    const char *step_label;   /* first label of the step being recorded */
 };
 
 bool gpu_commands_busy(const struct gpu_commands *c);

@@ -17,10 +17,11 @@
 /* ---- choice of memory --------------------------------------------------- */
 
 /* Types whose use needs a feature that is not enabled. */
-#define TYPES_EXCLUDED                                                                      \
-    (VK_MEMORY_PROPERTY_PROTECTED_BIT | VK_MEMORY_PROPERTY_LAZILY_ALLOCATED_BIT |           \
-     VK_MEMORY_PROPERTY_DEVICE_COHERENT_BIT_AMD |                                           \
-     VK_MEMORY_PROPERTY_DEVICE_UNCACHED_BIT_AMD | VK_MEMORY_PROPERTY_RDMA_CAPABLE_BIT_NV)
+#define TYPES_EXCLUDED                                                            \
+    (VK_MEMORY_PROPERTY_PROTECTED_BIT | VK_MEMORY_PROPERTY_LAZILY_ALLOCATED_BIT | \
+     VK_MEMORY_PROPERTY_DEVICE_COHERENT_BIT_AMD |                                 \
+     VK_MEMORY_PROPERTY_DEVICE_UNCACHED_BIT_AMD |                                 \
+     VK_MEMORY_PROPERTY_RDMA_CAPABLE_BIT_NV)
 
 /* 0: unsuitable, else larger is better. Weights go to the largest heap; there
  * a type that the host cannot see wins, since the visible one may be a window
@@ -52,7 +53,8 @@ uint32_t gpu_memory_order(const VkPhysicalDeviceMemoryProperties *m, uint32_t ty
     uint32_t n = 0;
     for (uint32_t i = 0; i < m->memoryTypeCount; i++) {
         const VkMemoryType *t = &m->memoryTypes[i];
-        uint64_t score = type_score(t->propertyFlags, m->memoryHeaps[t->heapIndex].size, use);
+        uint64_t score =
+            type_score(t->propertyFlags, m->memoryHeaps[t->heapIndex].size, use);
         if (!score || !(type_bits >> i & 1))
             continue;
         uint32_t at = n++;
@@ -185,12 +187,12 @@ int gpu_span_check(struct gpu_span s, uint64_t align, struct err *err)
         return err_set(err, "an empty range");
     if (s.offset > s.buffer->bytes || s.bytes > s.buffer->bytes - s.offset)
         return err_set(err,
-                       "%" PRIu64 " bytes at %" PRIu64 " lie outside the buffer of %" PRIu64
-                       " bytes",
+                       "%" PRIu64 " bytes at %" PRIu64
+                       " lie outside the buffer of %" PRIu64 " bytes",
                        s.bytes, s.offset, s.buffer->bytes);
     if (s.offset % align)
-        return err_set(err, "the offset %" PRIu64 " is not a multiple of %" PRIu64, s.offset,
-                       align);
+        return err_set(err, "the offset %" PRIu64 " is not a multiple of %" PRIu64,
+                       s.offset, align);
     return 0;
 }
 
@@ -305,7 +307,7 @@ static int piece_start(struct gpu *gpu, const struct transfer *t, uint64_t piece
     const int half = (int)(piece & 1);
     const uint64_t at = piece * STAGING_HALF, n = piece_bytes(t->span.bytes, piece);
     const uint64_t ring_at = (uint64_t)half * STAGING_HALF;
-    const VkBuffer ring = gpu->staging.buffer.vk, device = t->span.buffer->vk;
+    VkBuffer ring = gpu->staging.buffer.vk, device = t->span.buffer->vk;
     if (half_wait(gpu, half, err))
         return -1;
     if (t->from)

@@ -13,7 +13,8 @@ static int module_check(const struct gpu *gpu, const struct gpu_module *m,
                         const uint32_t *spec, uint32_t n_spec, struct err *err)
 {
     const VkPhysicalDeviceLimits *l = &gpu->caps.limits;
-    if (!m->spirv || m->spirv_bytes < 20 || m->spirv_bytes % 4 || m->spirv[0] != SPIRV_MAGIC)
+    if (!m->spirv || m->spirv_bytes < 20 || m->spirv_bytes % 4 ||
+        m->spirv[0] != SPIRV_MAGIC)
         return err_set(err, "this is no SPIR-V module");
     if (m->n_bindings < 1 || m->n_bindings > GPU_MAX_BINDINGS ||
         m->n_bindings > l->maxPerStageDescriptorStorageBuffers)
@@ -22,13 +23,15 @@ static int module_check(const struct gpu *gpu, const struct gpu_module *m,
                            ? l->maxPerStageDescriptorStorageBuffers
                            : GPU_MAX_BINDINGS);
     if (m->writes >> (m->n_bindings - 1) >> 1)
-        return err_set(err, "writes a binding that it does not have (mask %#x)", m->writes);
+        return err_set(err, "writes a binding that it does not have (mask %#x)",
+                       m->writes);
     if (m->push_bytes > GPU_PUSH_BYTES || m->push_bytes % 4)
-        return err_set(err, "%u bytes of push constants, at most %d in words are possible",
+        return err_set(err,
+                       "%u bytes of push constants, at most %d in words are possible",
                        m->push_bytes, GPU_PUSH_BYTES);
     if (n_spec > GPU_MAX_SPEC)
-        return err_set(err, "%u specialization constants, at most %d are possible", n_spec,
-                       GPU_MAX_SPEC);
+        return err_set(err, "%u specialization constants, at most %d are possible",
+                       n_spec, GPU_MAX_SPEC);
     if (n_spec && (spec[0] < 1 || spec[0] > l->maxComputeWorkGroupInvocations ||
                    spec[0] > l->maxComputeWorkGroupSize[0]))
         return err_set(err, "workgroups of %u invocations, the device allows 1 to %u",
@@ -66,8 +69,8 @@ static VkResult layout_create(struct gpu_kernel *k, struct gpu *gpu)
     return vkCreatePipelineLayout(gpu->device, &layout, NULL, &k->layout);
 }
 
-static VkResult pipeline_create(struct gpu_kernel *k, struct gpu *gpu, const uint32_t *spec,
-                                uint32_t n_spec)
+static VkResult pipeline_create(struct gpu_kernel *k, struct gpu *gpu,
+                                const uint32_t *spec, uint32_t n_spec)
 {
     VkSpecializationMapEntry map[GPU_MAX_SPEC];
     for (uint32_t i = 0; i < n_spec; i++)
@@ -79,7 +82,8 @@ static VkResult pipeline_create(struct gpu_kernel *k, struct gpu *gpu, const uin
     const bool full = required && gpu->caps.features.subgroup.computeFullSubgroups &&
                       n_spec && spec[0] % width == 0;
     const VkPipelineShaderStageRequiredSubgroupSizeCreateInfo subgroup = {
-        .sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO,
+        .sType =
+            VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO,
         .requiredSubgroupSize = width,
     };
     const VkComputePipelineCreateInfo info = {
@@ -95,7 +99,8 @@ static VkResult pipeline_create(struct gpu_kernel *k, struct gpu *gpu, const uin
         },
         .layout = k->layout,
     };
-    return vkCreateComputePipelines(gpu->device, gpu->cache, 1, &info, NULL, &k->pipeline);
+    return vkCreateComputePipelines(gpu->device, gpu->cache, 1, &info, NULL,
+                                    &k->pipeline);
 }
 
 int gpu_kernel_open(struct gpu_kernel *k, struct gpu *gpu, const struct gpu_module *m,

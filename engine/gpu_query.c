@@ -92,13 +92,14 @@ static void features_read(struct gpu_caps *caps)
 
 static const char *kind_name(VkPhysicalDeviceType type)
 {
-    switch (type) {
-    case VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU: return "discrete";
-    case VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU: return "integrated";
-    case VK_PHYSICAL_DEVICE_TYPE_VIRTUAL_GPU: return "virtual";
-    case VK_PHYSICAL_DEVICE_TYPE_CPU: return "cpu";
-    default: return "other";
-    }
+    static const char *const names[] = {
+        [VK_PHYSICAL_DEVICE_TYPE_OTHER] = "other",
+        [VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU] = "integrated",
+        [VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU] = "discrete",
+        [VK_PHYSICAL_DEVICE_TYPE_VIRTUAL_GPU] = "virtual",
+        [VK_PHYSICAL_DEVICE_TYPE_CPU] = "cpu",
+    };
+    return (size_t)type < sizeof names / sizeof *names ? names[type] : names[0];
 }
 
 /* Prefers a compute family without graphics: its work does not queue up
@@ -128,7 +129,8 @@ static bool family_read(struct gpu_caps *caps)
  * the one shape that the kernels use. */
 static bool coopmat_read(VkInstance instance, VkPhysicalDevice physical)
 {
-    struct property { /* VkCooperativeMatrixPropertiesKHR */
+    /* VkCooperativeMatrixPropertiesKHR */
+    struct property {
         VkStructureType sType; /* 1000506001 */
         void *pNext;
         uint32_t m, n, k, a, b, c, result;
@@ -136,7 +138,8 @@ static bool coopmat_read(VkInstance instance, VkPhysicalDevice physical)
         uint32_t scope;
     };
     enum { TYPE_F16 = 0, TYPE_F32 = 1, SCOPE_SUBGROUP = 3 };
-    typedef VkResult(VKAPI_PTR *read_fn)(VkPhysicalDevice, uint32_t *, struct property *);
+    typedef VkResult(VKAPI_PTR * read_fn)(VkPhysicalDevice, uint32_t *,
+                                          struct property *);
     read_fn read = (read_fn)vkGetInstanceProcAddr(
         instance, "vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR");
     uint32_t n = 0;
@@ -149,14 +152,14 @@ static bool coopmat_read(VkInstance instance, VkPhysicalDevice physical)
     if (!read(physical, &n, v))
         for (uint32_t i = 0; i < n; i++)
             found |= v[i].m == 16 && v[i].n == 16 && v[i].k == 16 && v[i].a == TYPE_F16 &&
-                     v[i].b == TYPE_F16 && v[i].c == TYPE_F32 && v[i].result == TYPE_F32 &&
-                     v[i].scope == SCOPE_SUBGROUP;
+                     v[i].b == TYPE_F16 && v[i].c == TYPE_F32 &&
+                     v[i].result == TYPE_F32 && v[i].scope == SCOPE_SUBGROUP;
     free(v);
     return found;
 }
 
-static void usable_read(struct gpu_caps *caps, const VkPhysicalDeviceVulkan11Properties *p,
-                        bool has_queue)
+static void usable_read(struct gpu_caps *caps,
+                        const VkPhysicalDeviceVulkan11Properties *p, bool has_queue)
 {
     const VkPhysicalDeviceLimits *l = &caps->limits;
     const VkSubgroupFeatureFlags ops = VK_SUBGROUP_FEATURE_BASIC_BIT |
@@ -207,9 +210,10 @@ static void properties_read(struct gpu_caps *caps)
     };
     vkGetPhysicalDeviceProperties2(caps->physical, &p);
     caps->max_allocation = v11.maxMemoryAllocationSize;
-    caps->require_subgroup = caps->features.subgroup.subgroupSizeControl &&
-                             size.minSubgroupSize < size.maxSubgroupSize &&
-                             (size.requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT);
+    caps->require_subgroup =
+        caps->features.subgroup.subgroupSizeControl &&
+        size.minSubgroupSize < size.maxSubgroupSize &&
+        (size.requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT);
 
     uint32_t order[VK_MAX_MEMORY_TYPES];
     vkGetPhysicalDeviceMemoryProperties(caps->physical, &caps->memory);

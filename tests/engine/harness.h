@@ -19,13 +19,12 @@
 #include <stdint.h>
 
 /* For calls that must succeed: prints err and ends the test if one does not. */
-#define HARNESS_OK(call, err)                                                  \
-    do {                                                                       \
-        if (call) {                                                            \
-            printf("# %s:%d: %s: %s\n", __FILE__, __LINE__, #call,             \
-                   (err)->text);                                               \
-            exit(1);                                                           \
-        }                                                                      \
+#define HARNESS_OK(call, err)                                                    \
+    do {                                                                         \
+        if (call) {                                                              \
+            printf("# %s:%d: %s: %s\n", __FILE__, __LINE__, #call, (err)->text); \
+            exit(1);                                                             \
+        }                                                                        \
     } while (0)
 
 static inline struct gpu *harness_open(void)
@@ -136,8 +135,8 @@ static inline bool harness_near(const float *got, const float *want, size_t n, d
     }
     if (n && worst <= tol)
         return true;
-    printf("# worst of %zu at %zu: got %.9g, want %.9g (error %.3g, allowed %.3g)\n", n, at,
-           n ? (double)got[at] : 0.0, n ? (double)want[at] : 0.0, worst, tol);
+    printf("# worst of %zu at %zu: got %.9g, want %.9g (error %.3g, allowed %.3g)\n", n,
+           at, n ? (double)got[at] : 0.0, n ? (double)want[at] : 0.0, worst, tol);
     return false;
 }
 

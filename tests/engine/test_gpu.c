@@ -22,7 +22,8 @@ static void test_list_names_every_device_and_the_chosen_one(void)
     CHECK(gpu_list(NULL, 0, &counted, &again, &err) == 0);
     CHECK(counted == n && again == chosen);
     const struct device_info *d = &info[chosen];
-    CHECK(d->usable && d->name[0] && d->driver[0] && d->api_version >= VK_API_VERSION_1_2);
+    CHECK(d->usable && d->name[0] && d->driver[0] &&
+          d->api_version >= VK_API_VERSION_1_2);
     CHECK(d->memory_bytes >= (uint64_t)256 << 20);
     CHECK(d->buffer_bytes >= (uint64_t)128 << 20);
     CHECK(d->subgroup_size >= 4 && d->subgroup_size <= 128);
@@ -75,7 +76,8 @@ static void test_no_driver_is_one_clear_line(void)
         int rc = 0;
         CHECK(open_quietly(&gpu, validate, &rc, &err) == 0);
         CHECK(rc == -1 && gpu == NULL);
-        CHECK(strstr(err.text, "no Vulkan device") && strstr(err.text, "mesa-vulkan-drivers"));
+        CHECK(strstr(err.text, "no Vulkan device") &&
+              strstr(err.text, "mesa-vulkan-drivers"));
         CHECK(!strchr(err.text, '\n'));
     }
     size_t n = 99;
@@ -167,7 +169,8 @@ static void test_memory_of_a_discrete_device_with_a_small_window(void)
         .memoryTypes = { { LOCAL | VISIBLE, 2 },
                          { VISIBLE, 1 },
                          { VISIBLE | CACHED, 1 },
-                         { LOCAL | VISIBLE | VK_MEMORY_PROPERTY_DEVICE_COHERENT_BIT_AMD, 0 },
+                         { LOCAL | VISIBLE | VK_MEMORY_PROPERTY_DEVICE_COHERENT_BIT_AMD,
+                           0 },
                          { LOCAL | VK_MEMORY_PROPERTY_PROTECTED_BIT, 0 },
                          { LOCAL, 0 } },
     };
@@ -241,7 +244,8 @@ static void test_allocations_that_fail(void)
         CHECK(strstr(err.text, "KV cache: ") && strstr(err.text, " MiB"));
     }
     CHECK(gpu_buffer_open(&b, gpu, (uint64_t)1 << 50, GPU_DEVICE, "w", &err) == -1);
-    CHECK(strstr(err.text, "1073741824.0 MiB") && strstr(err.text, "0.0 MiB are allocated"));
+    CHECK(strstr(err.text, "1073741824.0 MiB") &&
+          strstr(err.text, "0.0 MiB are allocated"));
     CHECK(gpu_buffer_open(&b, gpu, 0, GPU_DEVICE, "none", &err) == -1 && !b.vk);
 
     for (int use = GPU_DEVICE; use <= GPU_STAGING; use++) {
@@ -299,9 +303,10 @@ static void copies_round_trip(struct gpu *gpu, enum gpu_use use, uint64_t bytes)
 static void test_copies_of_all_sizes(void)
 {
     static const uint64_t half = (uint64_t)16 << 20;
-    const uint64_t sizes[] = { 4,        8,        252,          256,     260,
-                               65540,    half - 4, half,         half + 4, 2 * half,
-                               2 * half + 8, 3 * half + 12, 5 * half - 4 };
+    const uint64_t sizes[] = { 4,           8,        252,          256,
+                               260,         65540,    half - 4,     half,
+                               half + 4,    2 * half, 2 * half + 8, 3 * half + 12,
+                               5 * half - 4 };
     struct gpu *gpu = harness_open();
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         copies_round_trip(gpu, GPU_DEVICE, sizes[i]);
@@ -317,16 +322,23 @@ static void test_copies_that_are_refused(void)
     struct gpu_buffer b = harness_buffer(gpu, NULL, 1024);
     struct gpu_buffer closed = { .bytes = 1024 };
     const struct gpu_span bad[] = {
-        { NULL, 0, 4 },       { &closed, 0, 4 },  { &b, 0, 0 },
-        { &b, 2, 4 },         { &b, 0, 6 },       { &b, 1024, 4 },
-        { &b, 1020, 8 },      { &b, 0, 1028 },    { &b, UINT64_MAX - 3, 8 },
+        { NULL, 0, 4 },
+        { &closed, 0, 4 },
+        { &b, 0, 0 },
+        { &b, 2, 4 },
+        { &b, 0, 6 },
+        { &b, 1024, 4 },
+        { &b, 1020, 8 },
+        { &b, 0, 1028 },
+        { &b, UINT64_MAX - 3, 8 },
         { &b, 8, UINT64_MAX - 3 },
     };
     uint32_t words[512] = { 0 };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct err err = { "" };
         CHECK(gpu_upload(gpu, bad[i], words, &err) == -1 && strstr(err.text, "upload: "));
-        CHECK(gpu_download(gpu, words, bad[i], &err) == -1 && strstr(err.text, "download: "));
+        CHECK(gpu_download(gpu, words, bad[i], &err) == -1 &&
+              strstr(err.text, "download: "));
         CHECK(gpu_fill(gpu, bad[i], 0, &err) == -1 && strstr(err.text, "fill: "));
     }
     gpu_buffer_close(&b, gpu);
@@ -343,7 +355,9 @@ static void test_specialization_and_push_constants(void)
     for (uint32_t i = 0; i < N; i++)
         data[i] = mixed(i);
     struct gpu_buffer src = harness_buffer(gpu, data, sizeof data);
-    const uint32_t specs[][2] = { { 64, 11 }, { 256, 0 }, { 1, 12345 }, { 37, UINT32_MAX } };
+    const uint32_t specs[][2] = {
+        { 64, 11 }, { 256, 0 }, { 1, 12345 }, { 37, UINT32_MAX }
+    };
     for (size_t s = 0; s < sizeof specs / sizeof *specs; s++) {
         struct gpu_buffer dst = harness_buffer(gpu, NULL, sizeof data);
         const struct test_push push = { N - 1, 3 + (uint32_t)s, 5 };
@@ -428,7 +442,8 @@ static void test_harness_near(void)
 TEST_MAIN(T(test_list_names_every_device_and_the_chosen_one),
           T(test_device_that_does_not_exist), T(test_no_driver_is_one_clear_line),
           T(test_no_validation_layer_is_said), T(test_lost_device_fails_fast_and_closes),
-          T(test_closing_nothing), T(test_memory_of_a_discrete_device_with_a_small_window),
+          T(test_closing_nothing),
+          T(test_memory_of_a_discrete_device_with_a_small_window),
           T(test_memory_that_the_host_sees_whole), T(test_memory_of_a_unified_device),
           T(test_buffers_are_rounded_counted_and_zeroed), T(test_allocations_that_fail),
           T(test_copies_of_all_sizes), T(test_copies_that_are_refused),

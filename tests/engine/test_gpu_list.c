@@ -117,8 +117,8 @@ static void test_dependent_chain(void)
     rig_open(&r);
     const struct gpu_buffer *at[2] = { &r.a, &r.b };
     for (uint32_t i = 0; i < 20; i++)
-        add_affine(&r, r.list, words(at[(i + 1) & 1], 0, WORDS), words(at[i & 1], 0, WORDS),
-                   3, i);
+        add_affine(&r, r.list, words(at[(i + 1) & 1], 0, WORDS),
+                   words(at[i & 1], 0, WORDS), 3, i);
     CHECK(gpu_recorded_steps(r.list) == 20);
     CHECK(gpu_recorded_dispatches(r.list) == 20);
     end_list(r.list);
@@ -166,18 +166,19 @@ static void test_each_kind_of_hazard_separates(void)
     rig_open(&r);
     const struct gpu_span a0 = words(&r.a, 0, 1024), a1 = words(&r.a, 1024, 1024);
     const struct gpu_span b0 = words(&r.b, 0, 1024), b1 = words(&r.b, 1024, 1024);
-    add_affine(&r, r.list, b0, a0, 1, 1);   /* reads a0, writes b0 */
-    add_affine(&r, r.list, a0, a1, 1, 2);   /* write after read of a0 */
+    add_affine(&r, r.list, b0, a0, 1, 1); /* reads a0, writes b0 */
+    add_affine(&r, r.list, a0, a1, 1, 2); /* write after read of a0 */
     CHECK(gpu_recorded_steps(r.list) == 2);
-    add_affine(&r, r.list, a0, b0, 1, 3);   /* write after write of a0 */
+    add_affine(&r, r.list, a0, b0, 1, 3); /* write after write of a0 */
     CHECK(gpu_recorded_steps(r.list) == 3);
-    add_affine(&r, r.list, b1, a0, 1, 4);   /* read after write of a0 */
+    add_affine(&r, r.list, b1, a0, 1, 4); /* read after write of a0 */
     CHECK(gpu_recorded_steps(r.list) == 4);
     add_affine(&r, r.list, words(&r.b, 2048, 1024), a0, 1, 5); /* read after read */
     CHECK(gpu_recorded_steps(r.list) == 4);
     add_copy(r.list, words(&r.b, 3072, 1024), b1); /* a copy reads what was written */
     CHECK(gpu_recorded_steps(r.list) == 5);
-    add_inplace(&r, r.list, words(&r.b, 3072 + 64, 64), 1, 9); /* inside the copy's target */
+    /* Inside what the copy writes. */
+    add_inplace(&r, r.list, words(&r.b, 3072 + 64, 64), 1, 9);
     CHECK(gpu_recorded_steps(r.list) == 6);
     add_copy(r.list, words(&r.a, 2048, 64), words(&r.b, 3072 + 64, 64));
     CHECK(gpu_recorded_steps(r.list) == 7);
@@ -323,7 +324,8 @@ static void test_wait_with_a_limit(void)
     rig_open(&r);
     struct err err = { "" };
     struct gpu_buffer large;
-    HARNESS_OK(gpu_buffer_open(&large, r.gpu, LARGE * 4, GPU_DEVICE, "large", &err), &err);
+    HARNESS_OK(gpu_buffer_open(&large, r.gpu, LARGE * 4, GPU_DEVICE, "large", &err),
+               &err);
     CHECK(gpu_wait(r.gpu, 1, &err) == 0); /* nothing in flight */
     for (int i = 0; i < 20; i++)
         add_inplace(&r, r.list, gpu_span_all(&large), 3, 1);
@@ -531,8 +533,8 @@ static void test_profile(void)
 }
 
 TEST_MAIN(T(test_dependent_chain), T(test_independent_dispatches_share_a_step),
-          T(test_each_kind_of_hazard_separates), T(test_validation_sees_a_missing_barrier),
-          T(test_repeats_and_several_lists), T(test_long_lists_recorded_anew),
-          T(test_mapped_buffers), T(test_wait_with_a_limit),
-          T(test_dispatches_that_are_refused), T(test_copies_that_are_refused),
-          T(test_calls_out_of_order), T(test_profile))
+          T(test_each_kind_of_hazard_separates),
+          T(test_validation_sees_a_missing_barrier), T(test_repeats_and_several_lists),
+          T(test_long_lists_recorded_anew), T(test_mapped_buffers),
+          T(test_wait_with_a_limit), T(test_dispatches_that_are_refused),
+          T(test_copies_that_are_refused), T(test_calls_out_of_order), T(test_profile))
