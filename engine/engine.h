@@ -171,6 +171,8 @@ struct sampler_params {
     uint64_t seed;
 };
 enum { SAMPLER_MAX_K = 256, DECODE_MAX_STEPS = 64 };
+/* What the model's family recommends, with thinking or without; the seed is 0. */
+void model_sampling(const struct model *m, bool thinking, struct sampler_params *out);
 
 /* Up to `steps` (1..DECODE_MAX_STEPS) new tokens in one submit; stops after a
  * token that ends generation. ids gets *n_ids tokens; each is in the timeline,

@@ -15,10 +15,10 @@ struct vocab;
  * template text; template_refusal says whether the model can chat. */
 int template_open(struct template **out, const struct gguf *g, const struct vocab *v,
                   struct err *err);
-/* The same for a template's text that lies in memory; NULL: the file has none.
- * text is not needed after the call. */
-int template_open_text(struct template **out, const char *text, size_t bytes,
-                       const struct vocab *v, struct err *err);
+/* The same for the text of a template in memory; NULL: the file has none. It is
+ * not needed after the call. */
+void template_open_text(struct template **out, const char *text, size_t bytes,
+                        const struct vocab *v);
 void template_close(struct template *t);
 
 /* "chatml", "qwen3", "qwen3.5", "qwen3.6", "qwen3.8". */
@@ -27,16 +27,13 @@ const char *template_family(const struct template *t);
 const char *template_note(const struct template *t);
 /* NULL, or one line: why this model cannot chat. */
 const char *template_refusal(const struct template *t);
-/* Whether the format has reasoning between <think> and </think>, whether an
- * answer can also start without it, and how it starts by default. */
+/* Whether the format has reasoning between <think> and </think>, and whether
+ * an answer starts with it by default. */
 bool template_has_thinking(const struct template *t);
-bool template_can_choose_thinking(const struct template *t);
 bool template_thinking_default(const struct template *t);
-/* Whether an answer's header already opens the reasoning, so that the stream
- * of sampled ids starts inside it. */
-bool template_opens_thinking(const struct template *t, bool thinking);
 
-/* As model_render and model_sampling in engine.h. */
+/* As model_render and model_sampling in engine.h; sampling of NULL is that of
+ * plain ChatML. */
 int template_render(const struct template *t, const struct turn *turns, size_t n_turns,
                     const struct render_params *p, struct tokens *out, size_t *starts,
                     struct err *err);
