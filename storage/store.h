@@ -23,8 +23,9 @@ struct store;
  * ":memory:" keeps nothing. */
 int store_open(struct store **out, const char *path, struct err *err);
 void store_close(struct store *st);
-/* $XDG_DATA_HOME/tern/tern.db or ~/.local/share/tern/tern.db; malloced. */
-char *store_default_path(void);
+/* $XDG_DATA_HOME/tern/tern.db or ~/.local/share/tern/tern.db; malloced. NULL
+ * with the reason in err where there is no home. */
+char *store_default_path(struct err *err);
 
 /* ---- chats ------------------------------------------------------------- */
 
@@ -45,13 +46,14 @@ int store_chat_delete(struct store *st, int64_t id, struct err *err);
 /* ---- messages ---------------------------------------------------------- */
 
 /* Inserts m (chat_id, parent_id, role, state, text, thinking, ids, stats are
- * read), makes it the chat's leaf and sets m->id and m->created_ms. Durable
- * when it returns. */
+ * read), makes it the chat's leaf and sets m->id; m->created_ms is kept if it
+ * is not 0 (an imported message), else set. Durable when it returns. */
 int store_message_add(struct store *st, struct message *m, struct err *err);
 /* Rewrites text, thinking, ids, state and stats of m->id. Used while an answer
  * streams and when it is complete. Durable if the state is not PARTIAL. */
 int store_message_update(struct store *st, const struct message *m, struct err *err);
-/* The branch from the root to leaf_id, oldest first, with sibling counts. */
+/* The branch from the root to leaf_id, oldest first, with sibling counts. A
+ * leaf_id of 0 gives an empty list. */
 int store_path(struct store *st, int64_t leaf_id, struct message_list *out,
                struct err *err);
 /* Ids of the versions of a turn (itself included), oldest first; malloced. */
@@ -70,15 +72,19 @@ struct hit_list {
     struct hit *v;
     size_t len;
 };
-/* Full-text search over message texts; words are matched as prefixes, any
- * characters are allowed. Best first, at most max. */
+/* Full-text search over titles and message texts; words are matched as
+ * prefixes, all of them in one text, any characters are allowed. Where that
+ * finds nothing, the whole of words is looked for as a part of message texts.
+ * Titles first, then best first, at most max. A hit in a title has the chat's
+ * leaf as its message. */
 int store_search(struct store *st, const char *words, size_t max,
                  struct hit_list *out, struct err *err);
 void hit_list_release(struct hit_list *l);
 
 /* ---- small state ------------------------------------------------------- */
 
-/* malloced value, or NULL in *value where the key is not set. */
+/* malloced value, or NULL in *value where the key is not set. Setting NULL
+ * removes the key. */
 int store_setting_get(struct store *st, const char *key, char **value, struct err *err);
 int store_setting_set(struct store *st, const char *key, const char *value,
                       struct err *err);
