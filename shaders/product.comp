@@ -4,11 +4,14 @@
  * A row is shared by LANES neighbouring invocations of a subgroup, which take
  * its units in turn; each of them works on BATCH rows at once, so that an
  * activation is loaded once for BATCH rows. A workgroup makes ROWS rows of
- * TOKENS tokens. */
+ * TOKENS tokens. With LANES 1 all invocations of a subgroup need the same
+ * activations: integer products then load them once, spread over the subgroup,
+ * and broadcast them, which suits processors whose loads are not vectors. */
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 #extension GL_EXT_spirv_intrinsics : require
+#extension GL_KHR_shader_subgroup_ballot : require
 #include "ctl.glsl"
 #include "act.glsl"
 #include "format.glsl"
@@ -24,6 +27,7 @@ layout(push_constant) uniform push_block { push_product p; };
 layout(set = 0, binding = 0, std430) readonly buffer ctl_buffer { ctl_block ctl; };
 #ifdef ACT_int8
 layout(set = 0, binding = 3, std430) readonly buffer act_x { uvec4 xq[]; };
+layout(set = 0, binding = 3, std430) readonly buffer act_words { uint xw[]; };
 #else
 layout(set = 0, binding = 3, std430) readonly buffer act_x { vec4 xf[]; };
 #endif
@@ -74,28 +78,68 @@ float head_factor(uint token, uint block)
 }
 
 #if defined(ACT_int8) && defined(INTEGER_CODES)
-/* Products of one unit of BATCH rows with one token, in integers. */
-void unit_product(uvec4 c[BATCH], float scale[BATCH], uint token, uint unit,
-                  inout float acc[BATCH])
+const uint QUADS_BLOCK = (UNIT < ACT_BLOCK ? UNIT : ACT_BLOCK) / 4;
+
+/* Adds a block's integer sums to the rows' results. */
+void add_block(int sum[BATCH], float scale[BATCH], uint token, uint block, vec2 s,
+               inout float acc[BATCH])
 {
-    const uint per_block = UNIT < ACT_BLOCK ? UNIT / 4 : ACT_BLOCK / 4;
-    [[unroll]] for (uint q0 = 0; q0 < QUADS; q0 += per_block) {
-        uint block = (unit * UNIT + q0 * 4) / ACT_BLOCK;
+    if (NORM == 2)
+        s *= head_factor(token, block);
+    [[unroll]] for (uint r = 0; r < BATCH; r++)
+        acc[r] += scale[r] * (s.x * float(sum[r]) - float(OFFSET) * s.y);
+}
+
+/* One unit, each invocation loading the activations of its own columns. */
+void unit_loaded(uvec4 c[BATCH], float scale[BATCH], uint token, uint unit,
+                 inout float acc[BATCH])
+{
+    [[unroll]] for (uint q0 = 0; q0 < QUADS; q0 += QUADS_BLOCK) {
         int sum[BATCH];
         [[unroll]] for (uint r = 0; r < BATCH; r++)
             sum[r] = 0;
-        [[unroll]] for (uint q = q0; q < q0 + per_block; q += 4) {
+        [[unroll]] for (uint q = q0; q < q0 + QUADS_BLOCK; q += 4) {
             uvec4 a = xq[token * (p.cols / 16) + unit * (UNIT / 16) + q / 4];
             [[unroll]] for (uint k = 0; k < 4; k++)
                 [[unroll]] for (uint r = 0; r < BATCH; r++)
                     sum[r] += dot_4x8(quad_bytes(c[r], q + k), a[k], 0);
         }
-        vec2 s = xs[token * (p.cols / ACT_BLOCK) + block];
-        if (NORM == 2)
-            s *= head_factor(token, block);
-        [[unroll]] for (uint r = 0; r < BATCH; r++)
-            acc[r] += scale[r] * (s.x * float(sum[r]) - float(OFFSET) * s.y);
+        uint block = (unit * UNIT + q0 * 4) / ACT_BLOCK;
+        add_block(sum, scale, token, block, xs[token * (p.cols / ACT_BLOCK) + block], acc);
     }
+}
+
+/* One unit of the same columns in all invocations: invocation i holds word
+ * i % QUADS_BLOCK of a block, and the scales of block i % blocks. */
+void unit_broadcast(uvec4 c[BATCH], float scale[BATCH], uint token, uint unit,
+                    inout float acc[BATCH])
+{
+    const uint blocks = QUADS / QUADS_BLOCK;
+    uint first = unit * UNIT / ACT_BLOCK, lane = gl_SubgroupInvocationID;
+    vec2 pairs = xs[token * (p.cols / ACT_BLOCK) + first + lane % blocks];
+    [[unroll]] for (uint b = 0; b < blocks; b++) {
+        uint word = xw[token * (p.cols / 4) + unit * QUADS + b * QUADS_BLOCK +
+                       lane % QUADS_BLOCK];
+        int sum[BATCH];
+        [[unroll]] for (uint r = 0; r < BATCH; r++)
+            sum[r] = 0;
+        [[unroll]] for (uint q = 0; q < QUADS_BLOCK; q++) {
+            uint a = subgroupBroadcast(word, q);
+            [[unroll]] for (uint r = 0; r < BATCH; r++)
+                sum[r] += dot_4x8(quad_bytes(c[r], b * QUADS_BLOCK + q), a, 0);
+        }
+        add_block(sum, scale, token, first + b, subgroupBroadcast(pairs, b), acc);
+    }
+}
+
+/* Products of one unit of BATCH rows with one token, in integers. */
+void unit_product(uvec4 c[BATCH], float scale[BATCH], uint token, uint unit,
+                  inout float acc[BATCH])
+{
+    if (LANES == 1)
+        unit_broadcast(c, scale, token, unit, acc);
+    else
+        unit_loaded(c, scale, token, unit, acc);
 }
 #else
 /* Four activations of a token, as floats. */
