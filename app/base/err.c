@@ -26,7 +26,12 @@ int err_prefix(struct err *err, const char *fmt, ...)
     va_start(ap, fmt);
     int n = vsnprintf(err->text, sizeof err->text, fmt, ap);
     va_end(ap);
-    if (n >= 0 && (size_t)n < sizeof err->text)
-        snprintf(err->text + n, sizeof err->text - (size_t)n, ": %s", old);
+    size_t at = n < 0 ? 0 : (size_t)n;
+    for (const char *from = at ? ": " : ""; *from && at < sizeof err->text - 1; from++)
+        err->text[at++] = *from;
+    for (const char *from = old; *from && at < sizeof err->text - 1; from++)
+        err->text[at++] = *from;
+    if (at < sizeof err->text)
+        err->text[at] = 0;
     return -1;
 }
