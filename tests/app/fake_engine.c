@@ -151,6 +151,14 @@ int model_render(const struct model *m, const struct turn *turns, size_t n_turns
     return 0;
 }
 
+void model_sampling(const struct model *m, bool thinking, struct sampler_params *out)
+{
+    (void)m;
+    *out = (struct sampler_params){ .temperature = thinking ? 1.0f : 0.7f,
+                                    .top_k = 20,
+                                    .top_p = 0.8f };
+}
+
 /* ---- engine -------------------------------------------------------------- */
 
 int device_list(struct device_info *out, size_t max, size_t *n, int *chosen,

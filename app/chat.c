@@ -1,0 +1,384 @@
+/* chat.c - conversations as the user sees them: the shown branch and the actions
+ * on it.
+ * Invariants: path holds stored messages only, from the root on, with room for
+ * one more; every action either happens as a whole or leaves store and path as
+ * they were. */
+#include "app/chat.h"
+
+#include "base/mem.h"
+
+#include "app/generate.h"
+#include "app/prompt.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void conversation_init(struct conversation *c, struct store *st, struct worker *w)
+{
+    *c = (struct conversation){
+        .store = st,
+        .worker = w,
+        .settings = { .thinking = -1, .temperature = -1, .top_p = -1, .min_p = -1,
+                      .top_k = -1 },
+        .chat = { .title = mem_strdup(""), .model = mem_strdup("") },
+        .path.v = mem_alloc(sizeof(struct message)),
+        .model_name = mem_strdup(""),
+    };
+}
+
+void conversation_release(struct conversation *c)
+{
+    answer_release(&c->answer);
+    chat_release(&c->chat);
+    message_list_release(&c->path);
+    free(c->settings.system);
+    free(c->model_path);
+    free(c->model_name);
+    free(c->problem);
+    free(c->notice);
+    *c = (struct conversation){ 0 };
+}
+
+/* ---- what is shown -------------------------------------------------------- */
+
+static bool answer_is_open(const struct conversation *c)
+{
+    return (c->answer.running || c->answer.unsaved || c->stale) &&
+           answer_has_message(&c->answer);
+}
+
+static void path_cut(struct conversation *c, size_t n)
+{
+    while (c->path.len > n)
+        message_release(&c->path.v[--c->path.len]);
+}
+
+static void path_set(struct conversation *c, struct message_list *list)
+{
+    message_list_release(&c->path);
+    c->path = *list;
+    c->stale = false;
+    c->path.v = mem_regrow(c->path.v, c->path.len + 1, sizeof *c->path.v);
+    /* The row of a growing answer is older than what is in memory. */
+    if (c->path.len && answer_is_open(c) &&
+        c->path.v[c->path.len - 1].id == c->answer.m.id)
+        path_cut(c, c->path.len - 1);
+}
+
+static int chat_load(struct conversation *c, int64_t chat_id, struct err *err)
+{
+    struct chat chat;
+    struct message_list list = { 0 };
+    if (store_chat_get(c->store, chat_id, &chat, err) < 0)
+        return -1;
+    if (store_path(c->store, chat.leaf_id, &list, err) < 0) {
+        chat_release(&chat);
+        return -1;
+    }
+    chat_release(&c->chat);
+    c->chat = chat;
+    path_set(c, &list);
+    return 0;
+}
+
+int conversation_reload(struct conversation *c, struct err *err)
+{
+    return c->chat.id ? chat_load(c, c->chat.id, err) : 0;
+}
+
+static void lock_chat(struct conversation *c)
+{
+    c->shared = c->lock && !lock_take(c->lock, c->chat.id);
+    if (c->shared)
+        conversation_notice(c, "open in another program too: what you write here "
+                               "becomes a branch of its own");
+}
+
+static void ctx_count(struct conversation *c)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < c->path.len; i++)
+        n += c->path.v[i].n_ids;
+    c->ctx_used = (uint32_t)n;
+}
+
+int conversation_show(struct conversation *c, int64_t chat_id, struct err *err)
+{
+    if (chat_id) {
+        if (chat_load(c, chat_id, err) < 0)
+            return -1;
+    } else {
+        chat_release(&c->chat);
+        c->chat = (struct chat){ .title = mem_strdup(""), .model = mem_strdup("") };
+        path_cut(c, 0);
+        c->stale = false;
+    }
+    lock_chat(c);
+    ctx_count(c);
+    return 0;
+}
+
+const struct message *conversation_messages(struct conversation *c, size_t *n)
+{
+    const struct message *last = c->path.len ? &c->path.v[c->path.len - 1] : NULL;
+    *n = c->path.len;
+    if (last && answer_is_open(c) && last->id == c->answer.m.parent_id)
+        c->path.v[(*n)++] = c->answer.m;
+    return c->path.v;
+}
+
+static int path_find(const struct conversation *c, int64_t id, size_t *at,
+                     struct err *err)
+{
+    for (*at = 0; *at < c->path.len; ++*at)
+        if (c->path.v[*at].id == id)
+            return 0;
+    return err_set(err, "that message is not on this branch");
+}
+
+/* ---- sending ------------------------------------------------------------- */
+
+/* Nothing may be evaluated while an answer is not over and safe. */
+static int check_free(struct conversation *c, struct err *err)
+{
+    if (c->answer.running)
+        return err_set(err, "an answer is still being written; stop it first");
+    if (c->waiting_leaf)
+        return err_set(err, "a message is still waiting for the model");
+    if (answer_save(&c->answer, c->store, 0, err) < 0)
+        return -1;
+    return c->stale ? conversation_reload(c, err) : 0;
+}
+
+/* A branch that is about to exist: stored messages and, after them, new ones. */
+struct draft {
+    struct message *v; /* the first `stored` are shallow copies of the path's */
+    size_t n, stored;
+    bool new_chat;
+};
+
+static void draft_begin(struct draft *d, const struct conversation *c, size_t keep)
+{
+    *d = (struct draft){ .v = mem_array(keep + 2, sizeof *d->v), .n = keep,
+                         .stored = keep };
+    if (keep)
+        memcpy(d->v, c->path.v, keep * sizeof *d->v);
+}
+
+/* old: the message that this one is another version of, or NULL. */
+static void draft_add(struct draft *d, enum role role, const char *text, size_t bytes,
+                      const struct message *old)
+{
+    d->v[d->n++] = (struct message){
+        .role = role,
+        .text = mem_strndup(text, bytes),
+        .text_bytes = bytes,
+        .siblings = 1,
+    };
+    if (old) {
+        d->v[d->n - 1].siblings = old->siblings + 1;
+        d->v[d->n - 1].sibling_index = old->siblings;
+    }
+}
+
+static void draft_release(struct draft *d)
+{
+    for (size_t i = d->stored; i < d->n; i++)
+        message_release(&d->v[i]);
+    free(d->v);
+}
+
+/* The ids of the new turns, so that they are stored with their text. */
+static void draft_ids(struct draft *d, const struct prompt *p, const char *tokenizer_id)
+{
+    for (size_t i = d->stored; i < d->n; i++) {
+        struct tokens ids = { 0 };
+        const int32_t *turn = prompt_turn(p, i, &d->v[i].n_ids);
+        tokens_add(&ids, turn, d->v[i].n_ids);
+        d->v[i].ids = ids.v;
+        d->v[i].ids_model = mem_strdup(tokenizer_id);
+    }
+}
+
+static int draft_chat(struct draft *d, struct conversation *c, struct err *err)
+{
+    const struct message *m = &d->v[d->n - 1];
+    if (c->chat.id)
+        return 0;
+    char *title = title_from_text(m->text, m->text_bytes);
+    int rc = store_chat_new(c->store, title, c->model_name, &c->chat.id, err);
+    d->new_chat = rc == 0;
+    free(title);
+    return rc;
+}
+
+/* The path becomes the draft, which is left without its new messages. */
+static void draft_show(struct draft *d, struct conversation *c)
+{
+    struct chat chat;
+    path_cut(c, d->stored);
+    c->path.v = mem_regrow(c->path.v, d->n + 1, sizeof *c->path.v);
+    for (size_t i = d->stored; i < d->n; i++)
+        c->path.v[c->path.len++] = d->v[i];
+    d->n = d->stored;
+    if (store_chat_get(c->store, c->chat.id, &chat, NULL) == 0) {
+        chat_release(&c->chat);
+        c->chat = chat;
+    }
+}
+
+static int draft_store(struct draft *d, struct conversation *c, struct err *err)
+{
+    if (draft_chat(d, c, err) < 0)
+        return -1;
+    for (size_t i = d->stored; i < d->n; i++) {
+        d->v[i].chat_id = c->chat.id;
+        d->v[i].parent_id = i ? d->v[i - 1].id : 0;
+        if (store_message_add(c->store, &d->v[i], err) < 0)
+            goto failed;
+    }
+    draft_show(d, c);
+    return 0;
+failed:
+    if (d->new_chat) {
+        store_chat_delete(c->store, c->chat.id, NULL);
+        c->chat.id = 0;
+    }
+    return -1;
+}
+
+/* Stores a new user message after the first `keep` messages of the path and has
+ * it answered. */
+static int send_after(struct conversation *c, size_t keep, const char *text,
+                      size_t bytes, struct err *err)
+{
+    struct draft d;
+    struct prompt p = { 0 };
+    const char *system = c->settings.system;
+    int rc = -1;
+    if (check_free(c, err) < 0)
+        return -1;
+    draft_begin(&d, c, keep);
+    if (!c->chat.id && system && *system)
+        draft_add(&d, ROLE_SYSTEM, system, strlen(system), NULL);
+    draft_add(&d, ROLE_USER, text, bytes,
+              keep < c->path.len ? &c->path.v[keep] : NULL);
+    if (c->phase == MODEL_READY) {
+        if (generate_compose(c, d.v, d.n, &p, err) < 0)
+            goto out;
+        draft_ids(&d, &p, model_info(c->model)->tokenizer_id);
+    }
+    if (draft_store(&d, c, err) < 0)
+        goto out;
+    rc = 0;
+    c->variant = 0;
+    if (d.new_chat)
+        lock_chat(c);
+    if (c->phase == MODEL_READY)
+        generate_start(c, c->path.v, c->path.len, &p);
+    else
+        c->waiting_leaf = c->path.v[c->path.len - 1].id;
+    if (c->phase == MODEL_UNUSABLE)
+        conversation_notice(c, "the message is kept, but there is no model: %s",
+                            c->problem);
+out:
+    prompt_release(&p);
+    draft_release(&d);
+    return rc;
+}
+
+int conversation_send(struct conversation *c, const char *text, size_t bytes,
+                      struct err *err)
+{
+    size_t at = 0;
+    while (at < bytes && strchr(" \t\r\n", text[at]) && text[at])
+        at++;
+    if (at == bytes)
+        return err_set(err, "there is nothing to send");
+    return send_after(c, c->path.len, text, bytes, err);
+}
+
+int conversation_edit(struct conversation *c, int64_t id, const char *text, size_t bytes,
+                      struct err *err)
+{
+    size_t at;
+    if (path_find(c, id, &at, err) < 0)
+        return -1;
+    if (c->path.v[at].role != ROLE_USER)
+        return err_set(err, "only your own messages can be edited");
+    return send_after(c, at, text, bytes, err);
+}
+
+/* ---- versions ------------------------------------------------------------ */
+
+int conversation_regenerate(struct conversation *c, int64_t id, struct err *err)
+{
+    struct prompt p = { 0 };
+    size_t at;
+    if (check_free(c, err) < 0 || path_find(c, id, &at, err) < 0)
+        return -1;
+    /* at: where the answer is, or is to be. */
+    at += c->path.v[at].role == ROLE_USER;
+    if (!at || c->path.v[at - 1].role != ROLE_USER)
+        return err_set(err, "there is no message to answer");
+    c->variant = at < c->path.len ? c->path.v[at].siblings : 0;
+    if (c->phase != MODEL_READY) {
+        c->waiting_leaf = c->path.v[at - 1].id;
+        path_cut(c, at);
+        return 0;
+    }
+    int rc = generate_compose(c, c->path.v, at, &p, err);
+    if (rc == 0) {
+        path_cut(c, at);
+        generate_start(c, c->path.v, at, &p);
+    }
+    prompt_release(&p);
+    return rc;
+}
+
+int conversation_sibling(struct conversation *c, int64_t id, int delta, struct err *err)
+{
+    int64_t *ids = NULL, leaf;
+    size_t at, n, i = 0;
+    int rc = -1;
+    if (check_free(c, err) < 0 || path_find(c, id, &at, err) < 0 ||
+        store_siblings(c->store, id, &ids, &n, err) < 0)
+        return -1;
+    while (i < n && ids[i] != id)
+        i++;
+    if ((delta < 0 && i < (size_t)-delta) || (delta > 0 && i + (size_t)delta >= n)) {
+        err_set(err, "there is no %s version", delta < 0 ? "earlier" : "later");
+        goto out;
+    }
+    i = delta < 0 ? i - (size_t)-delta : i + (size_t)delta;
+    if (store_newest_leaf(c->store, ids[i], &leaf, err) < 0 ||
+        store_chat_set_leaf(c->store, c->chat.id, leaf, err) < 0 ||
+        conversation_reload(c, err) < 0)
+        goto out;
+    ctx_count(c);
+    rc = 0;
+out:
+    free(ids);
+    return rc;
+}
+
+/* ---- conversations -------------------------------------------------------- */
+
+int conversation_delete(struct conversation *c, int64_t chat_id, struct err *err)
+{
+    if (conversation_busy(c) && c->answer.m.chat_id == chat_id)
+        return err_set(err, "an answer is still being written there; stop it first");
+    if (store_chat_delete(c->store, chat_id, err) < 0)
+        return -1;
+    if (c->answer.m.chat_id == chat_id)
+        answer_release(&c->answer);
+    return c->chat.id == chat_id ? conversation_show(c, 0, err) : 0;
+}
+
+int conversation_rename(struct conversation *c, int64_t chat_id, const char *title,
+                        struct err *err)
+{
+    if (store_chat_rename(c->store, chat_id, title, err) < 0)
+        return -1;
+    return c->chat.id == chat_id ? conversation_reload(c, err) : 0;
+}

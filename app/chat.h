@@ -1,0 +1,115 @@
+/* chat.h - what happens to a conversation: sending, answering, regenerating,
+ * editing, switching branches. Turns wishes of a front end into rows of the
+ * store and requests to the worker. The full-screen program, line mode and
+ * `tern run` share it.
+ * Thread-safety: one thread. */
+#ifndef APP_CHAT_H
+#define APP_CHAT_H
+
+#include "base/err.h"
+#include "base/log.h"
+#include "base/record.h"
+
+#include "storage/store.h"
+
+#include "app/answer.h"
+#include "app/lock.h"
+#include "app/worker.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What the user has chosen; -1 leaves it to the model. */
+struct chat_settings {
+    char *system;                     /* malloced or NULL: of new conversations */
+    int64_t thinking;                 /* -1, 0, 1 */
+    double temperature, top_p, min_p; /* -1 */
+    int64_t top_k;                    /* -1 */
+    uint64_t seed;
+    bool has_seed;
+    uint32_t max_tokens;              /* of an answer; 0: what fits */
+};
+
+enum model_phase { MODEL_NONE, MODEL_LOADING, MODEL_READY, MODEL_UNUSABLE };
+
+/* The fields are for reading; they change in the functions below only. */
+struct conversation {
+    struct store *store;
+    struct worker *worker;
+    struct lock *lock;
+    struct log *log;
+    struct chat_settings settings;
+
+    struct chat chat;          /* shown; id 0: a new one, not stored yet */
+    struct message_list path;  /* its stored branch, with room for one more */
+    bool shared;               /* another program has it open too */
+
+    enum model_phase phase;
+    char *model_path;
+    char *model_name;          /* "" while unknown */
+    char *problem;             /* why there is no model, NULL while there is */
+    const struct model *model; /* lent by the worker, NULL unless MODEL_READY */
+    struct engine_info engine;
+    uint32_t ctx_tokens;
+    uint64_t load_done, load_total;
+
+    struct answer answer;      /* running, or the last one */
+    bool stale;                /* path is to be read again: it lacks the answer */
+    int64_t waiting_leaf;      /* a message to be answered once there is a model, 0 */
+    uint32_t variant;          /* how many answers that message has already */
+    uint32_t ctx_used;
+    uint64_t snapshot_bytes;
+    char *notice;              /* for the user, one line, or NULL */
+};
+
+/* Shows a new conversation, with every setting left to the model. store, worker,
+ * lock and log stay the caller's; the last two may be NULL. */
+void conversation_init(struct conversation *c, struct store *st, struct worker *w);
+void conversation_release(struct conversation *c);
+
+/* ---- model --------------------------------------------------------------- */
+
+void conversation_load(struct conversation *c, const char *path);
+/* Takes one event of the worker. True if something to show has changed. */
+bool conversation_event(struct conversation *c, const struct worker_event *e);
+
+/* ---- what is shown -------------------------------------------------------- */
+
+/* Shows a stored conversation; 0: a new, empty one. A running answer goes on. */
+int conversation_show(struct conversation *c, int64_t chat_id, struct err *err);
+/* The branch, with the answer that is being written at its end. Lent until the
+ * next call of any function here. */
+const struct message *conversation_messages(struct conversation *c, size_t *n);
+
+/* ---- actions: -1 with the reason if nothing was done ---------------------- */
+
+/* The message is durable when this returns 0, before anything is evaluated. It
+ * is answered at once, or when the model is loaded. */
+int conversation_send(struct conversation *c, const char *text, size_t bytes,
+                      struct err *err);
+/* A new answer to the same message, beside the old one; or the first answer to
+ * a user message that has none. */
+int conversation_regenerate(struct conversation *c, int64_t id, struct err *err);
+/* A new version of a user message, beside the old one, and its answer. */
+int conversation_edit(struct conversation *c, int64_t id, const char *text, size_t bytes,
+                      struct err *err);
+/* Shows the version `delta` further on of a turn, with its newest branch. */
+int conversation_sibling(struct conversation *c, int64_t id, int delta, struct err *err);
+void conversation_stop(struct conversation *c);
+/* Removes a conversation; a new one is shown if it was this. */
+int conversation_delete(struct conversation *c, int64_t chat_id, struct err *err);
+int conversation_rename(struct conversation *c, int64_t chat_id, const char *title,
+                        struct err *err);
+
+/* Whether an answer is being written or waited for. conversation_stop ends both. */
+bool conversation_busy(const struct conversation *c);
+/* Saves what is due. Milliseconds until the next call is, -1: nothing is. */
+int conversation_tick(struct conversation *c, uint64_t now_ns);
+/* Stops the answer, waits at most timeout_ms for its end and saves it. */
+int conversation_finish(struct conversation *c, int timeout_ms, struct err *err);
+/* Replaces the notice; NULL removes it. */
+void conversation_notice(struct conversation *c, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+#endif

@@ -1,0 +1,82 @@
+/* prompt.c - from messages to ids; titles. Decides nothing but which form of a
+ * turn is used. */
+#include "app/prompt.h"
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/utf8.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { TITLE_COLUMNS = 60 };
+
+static struct turn turn_from_message(const struct message *m, const char *tokenizer_id)
+{
+    struct turn t = { .role = m->role, .text = m->text, .text_bytes = m->text_bytes };
+    if (m->n_ids && m->ids_model && tokenizer_id && !strcmp(m->ids_model, tokenizer_id)) {
+        t.ids = m->ids;
+        t.n_ids = m->n_ids;
+    }
+    return t;
+}
+
+int prompt_compose(struct prompt *p, const struct model *m, const struct message *path,
+                   size_t n, bool thinking, struct err *err)
+{
+    const struct render_params params = { .thinking = thinking, .generate = true };
+    struct turn *turns = mem_array(n, sizeof *turns);
+    *p = (struct prompt){ .n_turns = n };
+    p->starts = mem_array(n + 1, sizeof *p->starts);
+    for (size_t i = 0; i < n; i++)
+        turns[i] = turn_from_message(&path[i], model_info(m)->tokenizer_id);
+    int rc = model_render(m, turns, n, &params, &p->ids, p->starts, err);
+    free(turns);
+    return rc;
+}
+
+const int32_t *prompt_turn(const struct prompt *p, size_t i, size_t *n)
+{
+    *n = p->starts[i + 1] - p->starts[i];
+    return p->ids.v + p->starts[i];
+}
+
+size_t *prompt_marks(const struct prompt *p, size_t *n)
+{
+    size_t *marks = mem_array(p->n_turns + 1, sizeof *marks);
+    *n = 0;
+    for (size_t i = 0; i <= p->n_turns; i++)
+        if (p->starts[i] > (*n ? marks[*n - 1] : 0))
+            marks[(*n)++] = p->starts[i];
+    return marks;
+}
+
+void prompt_release(struct prompt *p)
+{
+    tokens_release(&p->ids);
+    free(p->starts);
+    *p = (struct prompt){ 0 };
+}
+
+char *title_from_text(const char *text, size_t n)
+{
+    struct buf title = BUF_INIT;
+    size_t at = 0, columns = 0;
+    while (at < n && strchr(" \t\r\n", text[at]) && text[at])
+        at++;
+    const char *newline = memchr(text + at, '\n', n - at);
+    size_t end = newline ? (size_t)(newline - text) : n;
+    while (end > at && strchr(" \t\r", text[end - 1]) && text[end - 1])
+        end--;
+    while (at < end) {
+        size_t next = utf8_grapheme_next(text, end, at);
+        columns += (size_t)utf8_grapheme_width(text + at, next - at);
+        if (columns >= TITLE_COLUMNS && (next < end || columns > TITLE_COLUMNS)) {
+            buf_str(&title, "\u2026");
+            break;
+        }
+        buf_add(&title, text + at, next - at);
+        at = next;
+    }
+    return buf_detach(&title);
+}

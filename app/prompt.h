@@ -1,0 +1,33 @@
+/* prompt.h - the shown branch of a conversation as the ids of a prompt.
+ * Thread-safety: pure; the model is only read. */
+#ifndef APP_PROMPT_H
+#define APP_PROMPT_H
+
+#include "base/err.h"
+#include "base/record.h"
+#include "base/tokens.h"
+
+#include "engine/engine.h"
+
+#include <stdbool.h>
+
+struct prompt {
+    struct tokens ids;
+    size_t *starts; /* n_turns + 1: where each turn and the answer's header begin */
+    size_t n_turns;
+};
+
+/* A turn is taken over as the ids that were evaluated, where these belong to
+ * the model's tokenizer; only other turns are tokenised. Release p. */
+int prompt_compose(struct prompt *p, const struct model *m, const struct message *path,
+                   size_t n, bool thinking, struct err *err);
+/* The ids of one turn; points into p. */
+const int32_t *prompt_turn(const struct prompt *p, size_t i, size_t *n);
+/* Positions worth a state snapshot: where turns and the answer begin. malloced. */
+size_t *prompt_marks(const struct prompt *p, size_t *n);
+void prompt_release(struct prompt *p);
+
+/* First line with text of a message, shortened to a title; malloced. */
+char *title_from_text(const char *text, size_t n);
+
+#endif
