@@ -1,0 +1,216 @@
+/* status.c - what the engine does, in one line. Fields are texts with a rank;
+ * fitting drops the field of the lowest rank until the rest fits. */
+#include "ui/status.h"
+
+#include "base/sanitize.h"
+#include "base/utf8.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum field_id {
+    FIELD_MODEL,
+    FIELD_DEVICE,
+    FIELD_NOTE, /* on the left */
+    FIELD_PHASE,
+    FIELD_CONTEXT,
+    FIELD_FIRST,
+    FIELD_DECODE, /* on the right */
+    FIELD_PREFILL,
+    FIELD_KEPT,
+    FIELD_COUNT,
+};
+
+/* Higher stays longer. */
+static const int ranks[FIELD_COUNT] = {
+    [FIELD_PHASE] = 9,   [FIELD_DECODE] = 8, [FIELD_CONTEXT] = 7,
+    [FIELD_NOTE] = 6,    [FIELD_MODEL] = 5,  [FIELD_FIRST] = 4,
+    [FIELD_PREFILL] = 3, [FIELD_DEVICE] = 2, [FIELD_KEPT] = 1,
+};
+
+struct fields {
+    struct buf text[FIELD_COUNT]; /* empty: not shown */
+};
+
+void status_number(struct buf *out, uint64_t v)
+{
+    if (v >= 1000) {
+        status_number(out, v / 1000);
+        buf_printf(out, ",%03" PRIu64, v % 1000);
+    } else {
+        buf_printf(out, "%" PRIu64, v);
+    }
+}
+
+static uint64_t percent(uint64_t part, uint64_t whole)
+{
+    return whole ? (uint64_t)((double)part * 100.0 / (double)whole) : 0;
+}
+
+static void add_name(struct buf *out, const char *s)
+{
+    if (s)
+        sanitize_line(out, s, strlen(s));
+}
+
+static void add_phase(struct buf *out, const struct ui_status *s)
+{
+    switch (s->phase) {
+    case PHASE_LOADING:
+        buf_str(out, "loading");
+        if (s->load_total)
+            buf_printf(out, " %" PRIu64 "%%", percent(s->load_done, s->load_total));
+        break;
+    case PHASE_PREFILL:
+        buf_str(out, "reading ");
+        status_number(out, s->prefill_done);
+        buf_char(out, '/');
+        status_number(out, s->prefill_total);
+        if (s->reused) {
+            buf_str(out, ", ");
+            status_number(out, s->reused);
+            buf_str(out, " reused");
+        }
+        break;
+    case PHASE_DECODE:
+        buf_str(out, "writing ");
+        status_number(out, s->generated);
+        break;
+    case PHASE_ERROR:
+        buf_str(out, "error");
+        break;
+    default:
+        buf_str(out, "ready");
+        break;
+    }
+}
+
+static void add_context(struct buf *out, const struct ui_status *s)
+{
+    uint64_t used = percent(s->ctx_used, s->ctx_tokens);
+    if (s->ctx_tokens == 0)
+        return;
+    status_number(out, s->ctx_used);
+    buf_char(out, '/');
+    status_number(out, s->ctx_tokens);
+    buf_printf(out, " (%" PRIu64 "%%)%s", used, used >= 80 ? "!" : "");
+}
+
+static void add_seconds(struct buf *out, double ms)
+{
+    if (ms >= 1000)
+        buf_printf(out, "first %.1f s", ms / 1000);
+    else if (ms > 0)
+        buf_printf(out, "first %.0f ms", ms);
+}
+
+static void add_rate(struct buf *out, const char *what, double tps)
+{
+    if (tps > 0)
+        buf_printf(out, tps < 100 ? "%s%.1f tok/s" : "%s%.0f tok/s", what, tps);
+}
+
+static void fill(struct fields *f, const struct ui_status *s)
+{
+    add_name(&f->text[FIELD_MODEL], s->model);
+    add_name(&f->text[FIELD_DEVICE], s->device);
+    add_name(&f->text[FIELD_NOTE], s->note);
+    add_phase(&f->text[FIELD_PHASE], s);
+    add_context(&f->text[FIELD_CONTEXT], s);
+    add_seconds(&f->text[FIELD_FIRST], s->ttft_ms);
+    add_rate(&f->text[FIELD_DECODE], "", s->decode_tps);
+    add_rate(&f->text[FIELD_PREFILL], "read ", s->prefill_tps);
+    if (s->snapshot_bytes)
+        buf_printf(&f->text[FIELD_KEPT], "kept %" PRIu64 " MiB", s->snapshot_bytes >> 20);
+}
+
+static size_t columns(const struct buf *b)
+{
+    return utf8_width(buf_cstr(b), b->len);
+}
+
+static size_t total(const struct fields *f)
+{
+    size_t cols = 0;
+    for (int i = 0; i < FIELD_COUNT; i++)
+        if (f->text[i].len)
+            cols += columns(&f->text[i]) + (cols ? 2 : 0);
+    return cols;
+}
+
+static int lowest(const struct fields *f)
+{
+    int found = -1;
+    for (int i = 0; i < FIELD_COUNT; i++)
+        if (f->text[i].len && (found < 0 || ranks[i] < ranks[found]))
+            found = i;
+    return found;
+}
+
+/* Cuts text to at most cols columns, with an ellipsis where that has room. */
+static void shorten(struct buf *b, size_t cols)
+{
+    size_t at = 0, used = 0, mark = cols >= 8 ? 1 : 0;
+    while (at < b->len) {
+        size_t end = utf8_grapheme_next(b->v, b->len, at);
+        size_t w = (size_t)utf8_grapheme_width(b->v + at, end - at);
+        if (used + w > cols - mark)
+            break;
+        used += w;
+        at = end;
+    }
+    buf_truncate(b, at);
+    if (mark)
+        buf_str(b, "\xE2\x80\xA6");
+}
+
+/* Drops or shortens until everything fits. A note is cut before it is lost. */
+static void fit(struct fields *f, size_t width)
+{
+    for (size_t cols; (cols = total(f)) > width;) {
+        int i = lowest(f);
+        struct buf *b = &f->text[i];
+        size_t over = cols - width, have = columns(b);
+        bool name = i == FIELD_NOTE || i == FIELD_MODEL || i == FIELD_DEVICE;
+        bool last = have == cols;
+        if (last || (name && have >= over + 8))
+            shorten(b, have - over);
+        else
+            buf_truncate(b, 0);
+        if (last)
+            return;
+    }
+}
+
+static void join(struct buf *out, const struct fields *f, int from, int to)
+{
+    bool first = true;
+    for (int i = from; i < to; i++) {
+        if (f->text[i].len == 0)
+            continue;
+        if (!first)
+            buf_str(out, "  ");
+        buf_add(out, f->text[i].v, f->text[i].len);
+        first = false;
+    }
+}
+
+void status_format(struct buf *out, const struct ui_status *s, int width)
+{
+    struct fields f = { 0 };
+    struct buf left = BUF_INIT, right = BUF_INIT;
+    size_t room = width > 0 ? (size_t)width : 0;
+    fill(&f, s);
+    fit(&f, room);
+    join(&left, &f, FIELD_MODEL, FIELD_PHASE);
+    join(&right, &f, FIELD_PHASE, FIELD_COUNT);
+    size_t used = columns(&left) + columns(&right);
+    buf_add(out, buf_cstr(&left), left.len);
+    while (left.len + right.len > 0 && used++ < room)
+        buf_char(out, ' ');
+    buf_add(out, buf_cstr(&right), right.len);
+    for (int i = 0; i < FIELD_COUNT; i++)
+        buf_release(&f.text[i]);
+    buf_release(&left);
+    buf_release(&right);
+}
