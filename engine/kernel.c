@@ -1,0 +1,52 @@
+/* kernel.c - the kernels' SPIR-V, generated from shaders/, with what each one
+ * is bound to. */
+#include "engine/kernel.h"
+
+#include "shaders/spirv.h"
+
+#define MODULE(spv, n, written, push)                                          \
+    {                                                                          \
+        .name = #spv, .spirv = spv_##spv, .spirv_bytes = sizeof spv_##spv,     \
+        .n_bindings = n, .writes = written, .push_bytes = sizeof(push)         \
+    }
+
+#define KERNEL_ROW(id, spv, n, written, push)                                  \
+    [KERNEL_##id] = MODULE(spv, n, written, push),
+static const struct gpu_module kernels[KERNEL_COUNT] = { KERNEL_LIST(KERNEL_ROW) };
+#undef KERNEL_ROW
+
+/* Bindings of the epilogues, as engine/kernel.h lists them. */
+#define PRODUCTS(spv)                                                          \
+    {                                                                          \
+        [EPILOGUE_STORE] = MODULE(spv##_store, 7, 1u << 6, struct push_product), \
+        [EPILOGUE_RESIDUAL] =                                                  \
+            MODULE(spv##_residual, 11, 15u << 6, struct push_product),         \
+        [EPILOGUE_SWIGLU] = MODULE(spv##_swiglu, 9, 7u << 6, struct push_product) \
+    }
+#define PRODUCT_ROW(id, name)                                                  \
+    [FORMAT_##id] = { PRODUCTS(product_##name##_float), PRODUCTS(product_##name##_int8) },
+static const struct gpu_module products[FORMAT_COUNT][2][EPILOGUE_COUNT] = {
+    DEVICE_FORMATS(PRODUCT_ROW)
+};
+#undef PRODUCT_ROW
+
+#define EMBED_ROW(id, name)                                                    \
+    [FORMAT_##id] = MODULE(embed_##name, 8, 15u << 3, struct push_embed),
+static const struct gpu_module embeds[FORMAT_COUNT] = { DEVICE_FORMATS(EMBED_ROW) };
+#undef EMBED_ROW
+
+const struct gpu_module *kernel_module(enum kernel_id id)
+{
+    return &kernels[id];
+}
+
+const struct gpu_module *kernel_product_module(enum device_format f, bool int8,
+                                               enum epilogue e)
+{
+    return &products[f][int8][e];
+}
+
+const struct gpu_module *kernel_embed_module(enum device_format f)
+{
+    return &embeds[f];
+}

@@ -1,0 +1,131 @@
+/* tune.c - the table, and how the attention kernels adapt to a model's head. */
+#include "engine/tune.h"
+
+#include "shaders/push.h"
+
+#include <string.h>
+
+enum device_kind { DEVICE_GPU, DEVICE_CPU, DEVICE_KINDS };
+
+static const struct tuning table[DEVICE_KINDS] = {
+    /* Discrete and integrated GPUs. Delta: 32 columns give 4 workgroups a v
+     * head, enough for every compute unit from 32 heads on; 8 invocations a
+     * column read 128 bytes in a row and hold 16 floats of state each.
+     * Attention: 4 subgroups of 32 meet through 12 KiB. */
+    [DEVICE_GPU] = {
+        .product_one = { .size = 128, .lanes = 32, .batch = 2, .tokens = 1 },
+        .product_many = { .size = 128, .lanes = 32, .batch = 2, .tokens = 8 },
+        .embed_size = 256, .sample_size = 1024, .lanes = 32,
+        .delta_columns = 32, .delta_parts = 8, .delta_each = 1, .delta_passes = 1,
+        .attend_size = 128, .attend_floats = 64, .attend_batch = 4, .merge_size = 256,
+        .chunk_tokens = 256, .prefill_splits = 4, .split_positions = 64,
+        .max_splits = 64,
+    },
+    /* CPU devices: a subgroup of 8 is a vector register and runs on one core;
+     * each invocation's load is an instruction of its own, a workgroup costs
+     * about a microsecond, and a dispatch 14. So few large workgroups: one a v
+     * head. A masked branch costs as much as one taken. Mesa before 23 silently
+     * ends an invocation's loops after 65,535 rounds, all loops together. */
+    [DEVICE_CPU] = {
+        .product_one = { .size = 16, .lanes = 8, .batch = 4, .tokens = 1 },
+        .product_many = { .size = 16, .lanes = 8, .batch = 4, .tokens = 4 },
+        .embed_size = 64, .sample_size = 64, .lanes = 8,
+        .delta_columns = 128, .delta_parts = 8, .delta_each = 8, .delta_passes = 1,
+        .attend_size = 8, .attend_floats = 128, .attend_batch = 2, .merge_size = 8,
+        .chunk_tokens = 64, .prefill_splits = 1, .split_positions = 32,
+        .max_splits = 4, .max_rounds = 65000,
+    },
+};
+
+void tuning_choose(struct tuning *t, const struct device_info *info)
+{
+    *t = table[strcmp(info->kind, "cpu") == 0 ? DEVICE_CPU : DEVICE_GPU];
+    /* Largest power of two that the subgroup holds. */
+    uint32_t lanes = 8;
+    while (lanes * 2 <= info->subgroup_size && lanes < t->lanes)
+        lanes *= 2;
+    t->lanes = lanes;
+    if (t->product_one.lanes > lanes)
+        t->product_one.lanes = t->product_many.lanes = lanes;
+}
+
+static uint32_t smaller(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
+uint32_t tuning_delta(const struct tuning *t, bool int8, uint32_t spec[TUNING_SPEC])
+{
+    uint32_t runs = t->delta_columns / t->delta_passes / t->delta_each;
+    memcpy(spec, (uint32_t[]){ runs * t->delta_parts, int8, t->delta_columns, t->delta_parts,
+                               t->delta_each, t->delta_passes }, 6 * sizeof *spec);
+    return 6;
+}
+
+/* Invocations that share a head's dims, eight dims at a time. */
+static uint32_t head_lanes(const struct tuning *t, uint32_t head_dim)
+{
+    uint32_t lanes = t->lanes;
+    while (head_dim % (8 * lanes))
+        lanes /= 2;
+    return lanes;
+}
+
+uint32_t tuning_qk(const struct tuning *t, uint32_t head_dim, uint32_t spec[TUNING_SPEC])
+{
+    uint32_t lanes = head_lanes(t, head_dim);
+    memcpy(spec, (uint32_t[]){ lanes, head_dim, lanes }, 3 * sizeof *spec);
+    return 3;
+}
+
+/* Query heads worked on at a time: as many as fit, a divisor of all. */
+static uint32_t heads_at_once(const struct tuning *t, uint32_t head_dim, uint32_t queries)
+{
+    uint32_t fit = t->attend_floats / (head_dim / head_lanes(t, head_dim));
+    uint32_t heads = fit < 1 ? 1 : smaller(fit, queries);
+    while (queries % heads)
+        heads--;
+    return heads;
+}
+
+uint32_t tuning_attend(const struct tuning *t, uint32_t head_dim, uint32_t queries,
+                       uint32_t spec[TUNING_SPEC])
+{
+    uint32_t lanes = head_lanes(t, head_dim);
+    uint32_t streams = t->attend_size / lanes;
+    /* Workgroup memory has room for one head of every stream. */
+    while (streams * head_dim > 4096 - 256)
+        streams /= 2;
+    memcpy(spec, (uint32_t[]){ lanes * streams, head_dim, queries, lanes, streams,
+                               heads_at_once(t, head_dim, queries), t->attend_batch },
+           7 * sizeof *spec);
+    return 7;
+}
+
+uint32_t tuning_merge(const struct tuning *t, bool int8, uint32_t head_dim,
+                      uint32_t spec[TUNING_SPEC])
+{
+    uint32_t parts = t->merge_size / (head_dim / 4);
+    parts = parts < 1 ? 1 : smaller(parts, 8);
+    memcpy(spec, (uint32_t[]){ parts * (head_dim / 4), int8, head_dim, parts },
+           4 * sizeof *spec);
+    return 4;
+}
+
+uint32_t tuning_max_tokens(const struct tuning *t)
+{
+    if (!t->max_rounds)
+        return CTL_MAX_TOK;
+    /* Of the delta kernel, per token: convolution, steps, results. */
+    return smaller(CTL_MAX_TOK, t->max_rounds / (16 + t->delta_passes));
+}
+
+uint32_t tuning_max_positions(const struct tuning *t, uint32_t head_dim, uint32_t queries)
+{
+    if (!t->max_rounds)
+        return UINT32_MAX;
+    uint32_t spec[TUNING_SPEC];
+    tuning_attend(t, head_dim, queries, spec);
+    uint32_t sweeps = queries / spec[5];
+    return (t->max_rounds / sweeps - 64) * spec[4] * spec[6];
+}

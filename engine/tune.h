@@ -1,0 +1,59 @@
+/* tune.h - workgroup shapes and limits by kind of device: one table, and the
+ * specialization constants that follow from it. Every value here changes
+ * speed, none changes results beyond rounding. */
+#ifndef ENGINE_TUNE_H
+#define ENGINE_TUNE_H
+
+#include "engine/engine.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Shape of the product kernels (engine/kernel.h). */
+struct product_tuning {
+    uint32_t size;   /* workgroup */
+    uint32_t lanes;  /* invocations that share a row */
+    uint32_t batch;  /* rows an invocation works on at once */
+    uint32_t tokens; /* a workgroup */
+};
+
+struct tuning {
+    struct product_tuning product_one, product_many; /* one token, a chunk */
+    uint32_t embed_size, sample_size;                /* workgroups */
+    uint32_t lanes; /* most neighbouring invocations that share a vector; a
+                     * power of two, at most the subgroup size */
+    uint32_t delta_columns; /* value columns a workgroup: 32, 64 or 128 */
+    uint32_t delta_parts;   /* invocations that share a column */
+    uint32_t delta_each;    /* columns an invocation holds at once */
+    uint32_t delta_passes;  /* times it takes the next columns; 1: the state
+                             * stays in registers for a whole pass */
+    uint32_t attend_size;   /* workgroup */
+    uint32_t attend_floats; /* of queries that an invocation holds */
+    uint32_t attend_batch;  /* positions a round */
+    uint32_t merge_size;    /* workgroup, where the head is not larger */
+    uint32_t chunk_tokens;    /* prefill tokens a submit */
+    uint32_t prefill_splits;  /* of the positions, for a chunk */
+    uint32_t split_positions; /* decode: positions worth a split of their own */
+    uint32_t max_splits;
+    uint32_t max_rounds;      /* of all loops of an invocation; 0: no limit */
+};
+
+/* The row for this device, with the subgroup size filled in. */
+void tuning_choose(struct tuning *t, const struct device_info *info);
+
+/* Specialization constants of a kernel into spec (room for 8); returns how
+ * many. head_dim is a multiple of 64; queries: query heads a kv head. */
+enum { TUNING_SPEC = 8 };
+uint32_t tuning_delta(const struct tuning *t, bool int8, uint32_t spec[TUNING_SPEC]);
+uint32_t tuning_qk(const struct tuning *t, uint32_t head_dim, uint32_t spec[TUNING_SPEC]);
+uint32_t tuning_attend(const struct tuning *t, uint32_t head_dim, uint32_t queries,
+                       uint32_t spec[TUNING_SPEC]);
+uint32_t tuning_merge(const struct tuning *t, bool int8, uint32_t head_dim,
+                      uint32_t spec[TUNING_SPEC]);
+
+/* Most tokens of one pass, and most positions of one split, for which no
+ * invocation makes more than max_rounds loop rounds. */
+uint32_t tuning_max_tokens(const struct tuning *t);
+uint32_t tuning_max_positions(const struct tuning *t, uint32_t head_dim, uint32_t queries);
+
+#endif
