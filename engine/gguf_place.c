@@ -73,6 +73,9 @@ static int place(struct tensor *t, const struct gguf_part *p, uint64_t data_byte
     char text[GGUF_TEXT_BYTES];
     const struct quant_format *f = quant_format(t->type);
     t->bytes = bytes_as(t, t->type);
+    if (!t->bytes && t->ne[0] % f->elements == 0)
+        return err_set(err, "tensor %s needs more than can be addressed; the file is "
+                       "damaged", name_text(text, t));
     if (!t->bytes)
         return err_set(err, "tensor %s has rows of %" PRIu64 " elements, which is no "
                        "whole number of %s blocks of %u; the file is damaged",

@@ -185,7 +185,9 @@ static inline uint64_t gw_file_bytes(const struct gguf_writer *w)
 static inline void gw_save_cut(const struct gguf_writer *w, const char *path,
                                uint64_t bytes)
 {
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    /* A new file each time: truncating one makes some file systems flush it. */
+    unlink(path);
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     bool ok = fd >= 0 && pwrite(fd, w->head.v, w->head.len, 0) == (ssize_t)w->head.len;
     for (size_t i = 0; ok && i < w->n_pieces; i++)
         ok = pwrite(fd, w->pieces[i].v, w->pieces[i].bytes,
