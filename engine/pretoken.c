@@ -11,7 +11,7 @@
 
 const char *pretoken_name(enum pretoken_rule rule)
 {
-#define PRETOKEN_ROW(name, text) [PRETOKEN_##name] = text,
+#define PRETOKEN_ROW(name, text) [PRETOKEN_##name] = (text),
     static const char *const names[] = { PRETOKEN_RULES(PRETOKEN_ROW) };
 #undef PRETOKEN_ROW
     return names[rule];
@@ -91,14 +91,14 @@ static size_t other_end(const struct cutter *t, size_t pos)
 /* Length of 's, 't, 'm, 'd, 're, 've, 'll in any case of ASCII letters, or 0. */
 static size_t contraction(const struct cutter *t)
 {
-    static const char endings[][3] = { "s", "t", "re", "ve", "m", "ll", "d" };
+    static const char *const endings[] = { "s", "t", "re", "ve", "m", "ll", "d" };
     if (t->s[0] != '\'')
         return 0;
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
-        size_t k = 0;
-        while (endings[i][k] && k + 1 < t->n && (t->s[k + 1] | 0x20) == endings[i][k])
+        size_t len = strlen(endings[i]), k = 0;
+        while (k < len && k + 1 < t->n && (t->s[k + 1] | 0x20) == endings[i][k])
             k++;
-        if (!endings[i][k])
+        if (k == len)
             return k + 1;
     }
     return 0;

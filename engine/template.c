@@ -138,7 +138,7 @@ void template_sampling(const struct template *t, bool thinking,
     *out = (struct sampler_params){ .temperature = 0.7f, .top_k = 20, .top_p = 0.9f };
     for (size_t i = 0; t && i < sizeof rows / sizeof *rows; i++) {
         int k = thinks(t, thinking) ? 0 : 1;
-        if (strcmp(rows[i].family, t->format.family))
+        if (strcmp(rows[i].family, t->format.family) != 0)
             continue;
         out->temperature = rows[i].temperature[k];
         out->top_p = rows[i].top_p[k];

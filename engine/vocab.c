@@ -90,7 +90,7 @@ static int kind_check(const struct gguf *g, struct err *err)
         return -1;
     if (!found)
         return err_set(err, "the file has no vocabulary (no tokenizer.ggml.model)");
-    if (model.bytes != 4 || memcmp(model.v, "gpt2", 4))
+    if (model.bytes != 4 || memcmp(model.v, "gpt2", 4) != 0)
         return err_set(err,
                        "tokenizer \"%s\" is not supported, only byte-level BPE "
                        "(\"gpt2\")",
@@ -165,7 +165,7 @@ static void types_index(struct vocab *v)
 static int vocab_read(struct vocab *v, const struct gguf *g, struct bpe_text **merges,
                       struct err *err)
 {
-    size_t n_tokens, n_merges;
+    size_t n_tokens = 0, n_merges = 0;
     struct gguf_str pre;
     if (kind_check(g, err) ||
         texts_read(&v->tokens, &n_tokens, v->content[0], g, "tokenizer.ggml.tokens", err))

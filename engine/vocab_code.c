@@ -50,14 +50,20 @@ void vocab_encode(const struct vocab *v, const char *text, size_t bytes, unsigne
     buf_release(&e.normal);
 }
 
+static int hex_digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
 /* The byte of a token written as <0xNN>, or -1. */
 static int byte_token(const struct bpe_text *t)
 {
-    static const char digits[] = "0123456789ABCDEF";
-    if (t->bytes != 6 || memcmp(t->v, "<0x", 3) || t->v[5] != '>')
+    if (t->bytes != 6 || memcmp(t->v, "<0x", 3) != 0 || t->v[5] != '>')
         return -1;
-    const char *high = memchr(digits, t->v[3], 16), *low = memchr(digits, t->v[4], 16);
-    return high && low ? (int)((high - digits) * 16 + (low - digits)) : -1;
+    int high = hex_digit(t->v[3]), low = hex_digit(t->v[4]);
+    return high >= 0 && low >= 0 ? high * 16 + low : -1;
 }
 
 /* Each code point of a normal token stands for a byte; others, which no

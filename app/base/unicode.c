@@ -126,13 +126,13 @@ static void points_encode(const int32_t *points, size_t n, struct buf *out)
  * around it. */
 static void piece_nfc(const char *s, size_t n, struct buf *out)
 {
-    int32_t *points = NULL;
-    size_t len = 0, cap = 0;
+    size_t len = 0, cap = 2 * MAX_DECOMPOSED;
+    int32_t *points = mem_array(cap, sizeof *points);
     for (size_t pos = 0; pos < n;) {
         uint32_t c;
         pos += utf8_decode(s + pos, n - pos, &c);
         if (cap - len < MAX_DECOMPOSED) {
-            cap = cap * 2 + 2 * MAX_DECOMPOSED;
+            cap *= 2;
             points = mem_regrow(points, cap, sizeof *points);
         }
         int last_class = UTF8PROC_BOUNDCLASS_START;

@@ -3,11 +3,11 @@
 #ifndef TESTS_ENGINE_MAKE_VOCAB_H
 #define TESTS_ENGINE_MAKE_VOCAB_H
 
-#include "base/buf.h"
 #include "base/utf8.h"
 #include "engine/bpe.h"
 #include "engine/gguf.h"
 #include "engine/vocab.h"
+#include "tests/engine/gguf_writer.h"
 #include "tests/test.h"
 
 struct opened {
@@ -42,67 +42,49 @@ static inline void opened_close(struct opened *o)
     gguf_close(o->g);
 }
 
-/* Types of values in files. */
-enum { MAKE_U32 = 4, MAKE_I32 = 5, MAKE_STRING = 8, MAKE_ARRAY = 9 };
-
+/* Elements of an array, as they lie in a file. */
 struct list {
     struct buf bytes;
     uint64_t n;
 };
 
-/* The metadata of a file without tensors, and arrays yet to be added to it. */
+/* The keys of a file without tensors, and arrays yet to be added to them. */
 struct maker {
-    struct buf keys;
-    uint64_t n_keys;
+    struct gguf_writer w;
     struct list tokens, types, merges;
 };
 
-static inline void put(struct buf *b, uint64_t v, size_t bytes)
+static inline void make_begin(struct maker *m)
 {
-    for (size_t i = 0; i < bytes; i++)
-        buf_char(b, (char)(v >> (8 * i)));
-}
-
-static inline void put_string(struct buf *b, const char *s, size_t n)
-{
-    put(b, n, 8);
-    buf_add(b, s, n);
-}
-
-static inline void make_key(struct maker *m, const char *key, uint32_t type)
-{
-    put_string(&m->keys, key, strlen(key));
-    put(&m->keys, type, 4);
-    m->n_keys++;
-}
-
-static inline void make_string(struct maker *m, const char *key, const char *value)
-{
-    make_key(m, key, MAKE_STRING);
-    put_string(&m->keys, value, strlen(value));
-}
-
-static inline void make_u32(struct maker *m, const char *key, uint32_t value)
-{
-    make_key(m, key, MAKE_U32);
-    put(&m->keys, value, 4);
+    *m = (struct maker){ 0 };
+    gw_begin(&m->w);
 }
 
 static inline void make_list(struct maker *m, const char *key, uint32_t type,
                              const struct list *l)
 {
-    make_key(m, key, MAKE_ARRAY);
-    put(&m->keys, type, 4);
-    put(&m->keys, l->n, 8);
-    buf_add(&m->keys, l->bytes.v, l->bytes.len);
+    gw_array(&m->w, key, type, l->n);
+    buf_add(&m->w.head, l->bytes.v, l->bytes.len);
+}
+
+static inline void list_number(struct list *l, uint64_t v, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i++)
+        buf_char(&l->bytes, (char)(v >> (8 * i)));
+}
+
+static inline void list_string(struct list *l, const char *s, size_t bytes)
+{
+    list_number(l, bytes, 8);
+    buf_add(&l->bytes, s, bytes);
+    l->n++;
 }
 
 static inline void make_token_bytes(struct maker *m, const char *text, size_t bytes,
                                     int32_t type)
 {
-    put_string(&m->tokens.bytes, text, bytes);
-    put(&m->types.bytes, (uint32_t)type, 4);
-    m->tokens.n++;
+    list_string(&m->tokens, text, bytes);
+    list_number(&m->types, (uint32_t)type, 4);
     m->types.n++;
 }
 
@@ -113,8 +95,7 @@ static inline void make_token(struct maker *m, const char *text, int32_t type)
 
 static inline void make_merge(struct maker *m, const char *text)
 {
-    put_string(&m->merges.bytes, text, strlen(text));
-    m->merges.n++;
+    list_string(&m->merges, text, strlen(text));
 }
 
 /* The 256 tokens of single bytes, ids 0 to 255. */
@@ -129,42 +110,31 @@ static inline void make_bytes(struct maker *m)
 
 static inline void make_head(struct maker *m)
 {
-    make_string(m, "general.architecture", "qwen35");
-    make_string(m, "tokenizer.ggml.model", "gpt2");
-    make_string(m, "tokenizer.ggml.pre", "qwen35");
+    make_begin(m);
+    gw_str(&m->w, "general.architecture", "qwen35");
+    gw_str(&m->w, "tokenizer.ggml.model", "gpt2");
+    gw_str(&m->w, "tokenizer.ggml.pre", "qwen35");
 }
 
 static inline void make_lists(struct maker *m)
 {
-    make_list(m, "tokenizer.ggml.tokens", MAKE_STRING, &m->tokens);
-    make_list(m, "tokenizer.ggml.token_type", MAKE_I32, &m->types);
-    make_list(m, "tokenizer.ggml.merges", MAKE_STRING, &m->merges);
+    make_list(m, "tokenizer.ggml.tokens", GGUF_STRING, &m->tokens);
+    make_list(m, "tokenizer.ggml.token_type", GGUF_I32, &m->types);
+    make_list(m, "tokenizer.ggml.merges", GGUF_STRING, &m->merges);
 }
 
-/* Writes and maps what was made and empties m. */
+/* Writes and maps what was made, and releases it. */
 static inline struct gguf *made_file(struct maker *m)
 {
-    char path[] = "/tmp/tern-vocab-XXXXXX";
-    int fd = mkstemp(path);
-    REQUIRE(fd >= 0);
-    struct buf file = BUF_INIT;
-    buf_str(&file, "GGUF");
-    put(&file, 3, 4);
-    put(&file, 0, 8);
-    put(&file, m->n_keys, 8);
-    buf_add(&file, m->keys.v, m->keys.len);
-    while (file.len % 32)
-        buf_char(&file, 0);
-    REQUIRE(write(fd, file.v, file.len) == (ssize_t)file.len);
-    close(fd);
-    buf_release(&file);
-    buf_release(&m->keys);
+    char path[256];
+    struct err err = { "" };
+    struct gguf *g = NULL;
+    gw_finish(&m->w);
+    gw_save(&m->w, gw_path(path, "vocab.gguf"));
+    gw_release(&m->w);
     buf_release(&m->tokens.bytes);
     buf_release(&m->types.bytes);
     buf_release(&m->merges.bytes);
-    *m = (struct maker){ 0 };
-    struct err err = { "" };
-    struct gguf *g = NULL;
     if (gguf_open(&g, path, &err))
         printf("# %s\n", err.text);
     unlink(path);

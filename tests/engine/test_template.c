@@ -386,7 +386,7 @@ static void test_hostile_text(void)
 
 static struct opened open_bare(const char *const *texts, size_t n)
 {
-    struct maker m = { 0 };
+    struct maker m;
     struct err err = { "" };
     make_head(&m);
     make_bytes(&m);

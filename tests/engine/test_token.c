@@ -241,12 +241,6 @@ static void test_ends(void)
     opened_close(&mini);
 }
 
-static uint32_t random_next(uint64_t *state)
-{
-    *state = *state * 6364136223846793005u + 1442695040888963407u;
-    return (uint32_t)(*state >> 33);
-}
-
 static size_t random_text(uint64_t *seed, char *s, size_t points)
 {
     static const uint32_t starts[] = { 0,      0x20,   0x20,    0x80,   0x300,
@@ -254,8 +248,8 @@ static size_t random_text(uint64_t *seed, char *s, size_t points)
                                        0xAC00, 0xF900, 0x1F300, 0x2F800 };
     size_t n = 0;
     for (size_t i = 0; i < points; i++) {
-        uint32_t base = starts[random_next(seed) % (sizeof starts / sizeof *starts)];
-        n += utf8_encode(base + random_next(seed) % (base < 0x80 ? 0x60 : 0x100), s + n);
+        uint32_t base = starts[gw_random(seed) % (sizeof starts / sizeof *starts)];
+        n += utf8_encode(base + gw_random(seed) % (base < 0x80 ? 0x60 : 0x100), s + n);
     }
     return n;
 }
@@ -270,10 +264,10 @@ static void test_round_trip(void)
     for (int round = 0; round < 6000; round++) {
         const struct vocab *v = o[round & 1].v;
         char s[4 * 64];
-        size_t n = random_text(&seed, s, random_next(&seed) % 64);
+        size_t n = random_text(&seed, s, gw_random(&seed) % 64);
         if (round % 5 == 0)
             for (size_t i = 0; i < n; i++)
-                s[i] = (char)random_next(&seed);
+                s[i] = (char)gw_random(&seed);
         struct tokens t = { 0 };
         struct buf want = BUF_INIT;
         vocab_encode(v, s, n, round & 2 ? TOKENIZE_SPECIAL : 0, &t);
@@ -390,11 +384,11 @@ static void test_special_random(void)
         bool skip[TEXTS];
         size_t n = 0;
         for (int i = 0; i < TEXTS; i++) {
-            size_t len = random_next(&seed) % 5;
+            size_t len = gw_random(&seed) % 5;
             for (size_t k = 0; k < len; k++)
-                texts[i][k] = (char)("ab\xFF"[random_next(&seed) % 3]);
+                texts[i][k] = (char)("ab\xFF"[gw_random(&seed) % 3]);
             tokens[i] = (struct bpe_text){ texts[i], len };
-            skip[i] = random_next(&seed) % 3 == 0;
+            skip[i] = gw_random(&seed) % 3 == 0;
             bool known = false;
             for (size_t k = 0; k < n; k++)
                 known = known || (tokens[ids[k]].bytes == len &&
@@ -405,9 +399,9 @@ static void test_special_random(void)
         struct special *sp;
         special_open(&sp, tokens, ids, n);
         char s[12];
-        size_t len = random_next(&seed) % sizeof s;
+        size_t len = gw_random(&seed) % sizeof s;
         for (size_t k = 0; k < len; k++)
-            s[k] = (char)("abc\xFF"[random_next(&seed) % 4]);
+            s[k] = (char)("abc\xFF"[gw_random(&seed) % 4]);
         int32_t want = -1;
         size_t want_at = 0, want_bytes = 0;
         for (size_t at = 0; at < len && want < 0; at++)

@@ -17,14 +17,17 @@ static void check_refused(struct maker *m, const char *word)
 
 static void test_missing_keys(void)
 {
-    struct maker m = { 0 };
-    make_string(&m, "general.architecture", "qwen35");
+    struct maker m;
+    make_begin(&m);
+    gw_str(&m.w, "general.architecture", "qwen35");
     check_refused(&m, "no vocabulary");
 
-    make_string(&m, "tokenizer.ggml.model", "llama\n\x1b[2J");
+    make_begin(&m);
+    gw_str(&m.w, "tokenizer.ggml.model", "llama\n\x1b[2J");
     check_refused(&m, "\"llama");
 
-    make_u32(&m, "tokenizer.ggml.model", 2);
+    make_begin(&m);
+    gw_u32(&m.w, "tokenizer.ggml.model", 2);
     check_refused(&m, "tokenizer.ggml.model");
 
     make_head(&m);
@@ -36,22 +39,24 @@ static void test_missing_keys(void)
 
     make_head(&m);
     make_bytes(&m);
-    make_list(&m, "tokenizer.ggml.tokens", MAKE_STRING, &m.tokens);
+    make_list(&m, "tokenizer.ggml.tokens", GGUF_STRING, &m.tokens);
     check_refused(&m, "tokenizer.ggml.token_type");
 
     make_head(&m);
     make_bytes(&m);
-    make_list(&m, "tokenizer.ggml.tokens", MAKE_STRING, &m.tokens);
-    make_list(&m, "tokenizer.ggml.token_type", MAKE_I32, &m.types);
+    make_list(&m, "tokenizer.ggml.tokens", GGUF_STRING, &m.tokens);
+    make_list(&m, "tokenizer.ggml.token_type", GGUF_I32, &m.types);
     check_refused(&m, "tokenizer.ggml.merges");
 
-    make_string(&m, "tokenizer.ggml.model", "gpt2");
+    make_begin(&m);
+    gw_str(&m.w, "tokenizer.ggml.model", "gpt2");
     make_bytes(&m);
     make_lists(&m);
     check_refused(&m, "pre-tokenizer");
 
-    make_string(&m, "tokenizer.ggml.model", "gpt2");
-    make_string(&m, "tokenizer.ggml.pre", "gpt-2");
+    make_begin(&m);
+    gw_str(&m.w, "tokenizer.ggml.model", "gpt2");
+    gw_str(&m.w, "tokenizer.ggml.pre", "gpt-2");
     make_bytes(&m);
     make_lists(&m);
     check_refused(&m, "\"gpt-2\"");
@@ -59,19 +64,19 @@ static void test_missing_keys(void)
 
 static void test_wrong_arrays(void)
 {
-    struct maker m = { 0 };
+    struct maker m;
     make_head(&m);
     make_bytes(&m);
-    make_list(&m, "tokenizer.ggml.tokens", MAKE_I32, &m.types);
-    make_list(&m, "tokenizer.ggml.token_type", MAKE_I32, &m.types);
-    make_list(&m, "tokenizer.ggml.merges", MAKE_STRING, &m.merges);
+    make_list(&m, "tokenizer.ggml.tokens", GGUF_I32, &m.types);
+    make_list(&m, "tokenizer.ggml.token_type", GGUF_I32, &m.types);
+    make_list(&m, "tokenizer.ggml.merges", GGUF_STRING, &m.merges);
     check_refused(&m, "tokenizer.ggml.tokens");
 
     make_head(&m);
     make_bytes(&m);
-    make_list(&m, "tokenizer.ggml.tokens", MAKE_STRING, &m.tokens);
-    make_list(&m, "tokenizer.ggml.token_type", MAKE_STRING, &m.tokens);
-    make_list(&m, "tokenizer.ggml.merges", MAKE_STRING, &m.merges);
+    make_list(&m, "tokenizer.ggml.tokens", GGUF_STRING, &m.tokens);
+    make_list(&m, "tokenizer.ggml.token_type", GGUF_STRING, &m.tokens);
+    make_list(&m, "tokenizer.ggml.merges", GGUF_STRING, &m.merges);
     check_refused(&m, "tokenizer.ggml.token_type");
 
     make_head(&m);
@@ -83,15 +88,15 @@ static void test_wrong_arrays(void)
 
     make_head(&m);
     make_bytes(&m);
-    make_list(&m, "tokenizer.ggml.tokens", MAKE_STRING, &m.tokens);
-    make_list(&m, "tokenizer.ggml.token_type", MAKE_I32, &m.types);
-    make_list(&m, "tokenizer.ggml.merges", MAKE_I32, &m.types);
+    make_list(&m, "tokenizer.ggml.tokens", GGUF_STRING, &m.tokens);
+    make_list(&m, "tokenizer.ggml.token_type", GGUF_I32, &m.types);
+    make_list(&m, "tokenizer.ggml.merges", GGUF_I32, &m.types);
     check_refused(&m, "tokenizer.ggml.merges");
 }
 
 static void test_missing_bytes(void)
 {
-    struct maker m = { 0 };
+    struct maker m;
     make_head(&m);
     make_token(&m, "only", TOKEN_NORMAL);
     make_lists(&m);
@@ -128,7 +133,7 @@ static struct opened open_strange(void)
         "a b", "a b", "ab c", "nope x", "x nope",      "",    " ",        "  ", "x",
         "x ",  " x",  "c c",  "d d",    "<|im_en d|>", "a a", "\xFF \xFE"
     };
-    struct maker m = { 0 };
+    struct maker m;
     struct err err = { "" };
     make_head(&m);
     make_bytes(&m);
@@ -137,8 +142,8 @@ static struct opened open_strange(void)
     for (size_t i = 0; i < sizeof merges / sizeof *merges; i++)
         make_merge(&m, merges[i]);
     make_lists(&m);
-    make_u32(&m, "tokenizer.ggml.eos_token_id", 4000000000u);
-    make_u32(&m, "tokenizer.ggml.eot_token_id", 256 + 7);
+    gw_u32(&m.w, "tokenizer.ggml.eos_token_id", 4000000000u);
+    gw_u32(&m.w, "tokenizer.ggml.eot_token_id", 256 + 7);
     struct opened o = made_vocab(&m, &err);
     REQUIRE(o.v);
     return o;
@@ -178,7 +183,7 @@ static void test_strange_vocabulary(void)
 /* Variant 1 has another token, 2 another type, 3 another merge. */
 static struct opened open_variant(int variant)
 {
-    struct maker m = { 0 };
+    struct maker m;
     struct err err = { "" };
     make_head(&m);
     make_bytes(&m);
@@ -214,12 +219,6 @@ static void test_fingerprint(void)
     opened_close(&o);
 }
 
-static uint32_t random_next(uint64_t *state)
-{
-    *state = *state * 6364136223846793005u + 1442695040888963407u;
-    return (uint32_t)(*state >> 33);
-}
-
 /* Tokens and merges of a real file, and joined pairs of tokens on top. */
 static void make_large(struct maker *m, uint64_t n_tokens)
 {
@@ -230,17 +229,17 @@ static void make_large(struct maker *m, uint64_t n_tokens)
     REQUIRE(gguf_open(&g, "tests/data/qwen3-vocab.gguf", &err) == 0);
     REQUIRE(gguf_array(g, "tokenizer.ggml.tokens", GGUF_STRINGS, &tokens, &err) == 1);
     REQUIRE(gguf_array(g, "tokenizer.ggml.merges", GGUF_STRINGS, &merges, &err) == 1);
-    for (m->merges.n = 0; m->merges.n < merges.n; m->merges.n++) {
-        struct gguf_str s = gguf_array_str(&merges, m->merges.n);
-        put_string(&m->merges.bytes, s.v, s.bytes);
+    for (uint64_t i = 0; i < merges.n; i++) {
+        struct gguf_str s = gguf_array_str(&merges, i);
+        list_string(&m->merges, s.v, s.bytes);
     }
     for (uint64_t i = 0; i < tokens.n; i++) {
         struct gguf_str s = gguf_array_str(&tokens, i);
         make_token_bytes(m, s.v, s.bytes, i < 151643 ? TOKEN_NORMAL : TOKEN_CONTROL);
     }
     for (uint64_t seed = 5; m->tokens.n < n_tokens;) {
-        struct gguf_str left = gguf_array_str(&tokens, random_next(&seed) % 100000);
-        struct gguf_str right = gguf_array_str(&tokens, random_next(&seed) % 100000);
+        struct gguf_str left = gguf_array_str(&tokens, gw_random(&seed) % 100000);
+        struct gguf_str right = gguf_array_str(&tokens, gw_random(&seed) % 100000);
         buf_truncate(&joined, 0);
         buf_add(&joined, left.v, left.bytes);
         buf_add(&joined, right.v, right.bytes);
@@ -248,8 +247,7 @@ static void make_large(struct maker *m, uint64_t n_tokens)
         buf_truncate(&joined, left.bytes);
         buf_char(&joined, ' ');
         buf_add(&joined, right.v, right.bytes);
-        put_string(&m->merges.bytes, joined.v, joined.len);
-        m->merges.n++;
+        list_string(&m->merges, joined.v, joined.len);
     }
     buf_release(&joined);
     gguf_close(g);
@@ -258,7 +256,7 @@ static void make_large(struct maker *m, uint64_t n_tokens)
 /* As many tokens and merges as the large vocabularies have. */
 static void test_open_time(void)
 {
-    struct maker m = { 0 };
+    struct maker m;
     struct err err = { "" };
     make_head(&m);
     make_large(&m, 248320);
