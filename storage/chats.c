@@ -9,8 +9,8 @@
 
 #include <string.h>
 
-#define CHAT_SELECT                                                            \
-    "SELECT id, title, model, created_ms, updated_ms, leaf_id, "               \
+#define CHAT_SELECT                                              \
+    "SELECT id, title, model, created_ms, updated_ms, leaf_id, " \
     "(SELECT count(*) FROM messages m WHERE m.chat_id = c.id) FROM chats c "
 
 static struct chat chat_read(sqlite3_stmt *stmt)
@@ -71,7 +71,8 @@ int store_chat_get(struct store *st, int64_t id, struct chat *out, struct err *e
 
 int store_chat_last(struct store *st, int64_t *id, struct err *err)
 {
-    return db_integer(st, "SELECT id FROM chats ORDER BY written_seq DESC LIMIT 1", id, err);
+    return db_integer(st, "SELECT id FROM chats ORDER BY written_seq DESC LIMIT 1", id,
+                      err);
 }
 
 /* ---- writing ----------------------------------------------------------- */

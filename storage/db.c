@@ -4,6 +4,7 @@
  * are prepared once and live until store_close. */
 #include "storage/db.h"
 
+#include "base/clock.h"
 #include "base/fault.h"
 #include "base/mem.h"
 
@@ -161,11 +162,30 @@ int db_end(struct store *st, int rc, struct err *err)
     return rc;
 }
 
+/* Asks again each millisecond. SQLite's own handler sleeps ever longer, up to
+ * 100 ms, and may never meet the short gaps that a busy writer leaves. */
+static int wait_for_lock(void *store, int tries)
+{
+    struct store *st = store;
+    if (tries == 0)
+        st->wait_from_ns = clock_ns();
+    if (clock_ns() - st->wait_from_ns > (uint64_t)st->wait_ms * 1000000)
+        return 0;
+    sqlite3_sleep(1);
+    return 1;
+}
+
+void db_wait_for_others(struct store *st)
+{
+    st->wait_ms = DB_WAIT_MS;
+    sqlite3_busy_handler(st->db, wait_for_lock, st);
+}
+
 void db_empty_log(struct store *st)
 {
-    sqlite3_busy_timeout(st->db, EMPTY_LOG_MS);
+    st->wait_ms = EMPTY_LOG_MS;
     sqlite3_exec(st->db, "PRAGMA wal_checkpoint(TRUNCATE)", NULL, NULL, NULL);
-    sqlite3_busy_timeout(st->db, DB_BUSY_MS);
+    st->wait_ms = DB_WAIT_MS;
 }
 
 /* ---- values ------------------------------------------------------------ */

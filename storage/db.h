@@ -11,13 +11,15 @@
 #include <stdint.h>
 
 #define DB_STATEMENTS 48    /* over the number of SQL texts in storage/ */
-#define DB_BUSY_MS    30000 /* how long to wait for other programs */
+#define DB_WAIT_MS    30000 /* how long to wait for other programs */
 
 struct store {
     sqlite3 *db;
-    char *path;    /* ":memory:": nothing is kept */
-    int version;   /* of the schema that this program writes */
+    char *path;  /* ":memory:": nothing is kept */
+    int version; /* of the schema that this program writes */
     bool full_sync;
+    uint64_t wait_from_ns; /* since when another program is in the way */
+    unsigned wait_ms;      /* how long that may be */
     struct {
         const char *sql; /* a literal: compared by address */
         sqlite3_stmt *stmt;
@@ -28,6 +30,8 @@ struct store {
 int store_open_schema(struct store **out, const char *path, const char *schema,
                       struct err *err);
 
+/* Makes calls wait for locks of other programs, up to DB_WAIT_MS. */
+void db_wait_for_others(struct store *st);
 bool db_is_memory(const struct store *st);
 /* Puts SQLite's reason, the place and what to do into err; returns -1. */
 int db_fail(const struct store *st, struct err *err);

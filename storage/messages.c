@@ -71,10 +71,10 @@ static void bind_content(sqlite3_stmt *stmt, const struct message *m)
     sqlite3_bind_int(stmt, 13, m->state != STATE_PARTIAL);
 }
 
-#define MESSAGE_COLUMNS                                                           \
-    "m.id, m.chat_id, m.parent_id, m.role, m.state, m.created_ms, m.text, "       \
-    "m.thinking, m.ids, m.ids_model, m.prompt_tokens, m.reused_tokens, "          \
-    "m.evaluated_tokens, m.generated_tokens, m.ttft_ms, m.prefill_tps, "          \
+#define MESSAGE_COLUMNS                                                     \
+    "m.id, m.chat_id, m.parent_id, m.role, m.state, m.created_ms, m.text, " \
+    "m.thinking, m.ids, m.ids_model, m.prompt_tokens, m.reused_tokens, "    \
+    "m.evaluated_tokens, m.generated_tokens, m.ttft_ms, m.prefill_tps, "    \
     "m.decode_tps"
 
 static struct message_stats read_stats(sqlite3_stmt *stmt, int column)

@@ -55,20 +55,27 @@ int schema_latest(const char *text)
 
 int schema_check(struct store *st, int latest, int *version, struct err *err)
 {
-    int64_t in_file, application, objects;
-    if (db_integer(st, "PRAGMA user_version", &in_file, err) < 0 ||
-        db_integer(st, "PRAGMA application_id", &application, err) < 0 ||
-        db_integer(st, "SELECT count(*) FROM sqlite_schema", &objects, err) < 0)
+    /* One statement, as another program may be creating the tables right now. */
+    static const char sql[] =
+        "SELECT user_version, application_id, (SELECT count(*) FROM sqlite_schema) "
+        "FROM pragma_user_version, pragma_application_id";
+    sqlite3_stmt *stmt;
+    if (db_prepare(st, sql, &stmt, err) < 0 || db_step(st, stmt, err) < 0)
         return -1;
+    sqlite3_int64 in_file = sqlite3_column_int64(stmt, 0);
+    sqlite3_int64 application = sqlite3_column_int64(stmt, 1);
+    sqlite3_int64 objects = sqlite3_column_int64(stmt, 2);
+    sqlite3_reset(stmt);
     bool empty = in_file == 0 && application == 0 && objects == 0;
     if (!empty && (application != APPLICATION_ID || in_file < 1))
         return err_set(err, "%s is the database of another program; it was left alone",
                        st->path);
     if (in_file > latest)
-        return err_set(err,
-                       "%s was written by a newer Tern: it has version %lld, this program "
-                       "knows up to %d; update the program",
-                       st->path, (long long)in_file, latest);
+        return err_set(
+            err,
+            "%s was written by a newer Tern: it has version %lld, this program "
+            "knows up to %d; update the program",
+            st->path, in_file, latest);
     *version = (int)in_file;
     return 0;
 }
@@ -147,8 +154,9 @@ static int backup(struct store *st, int version, struct err *err)
 static int stamp(struct store *st, int version, struct err *err)
 {
     char sql[96];
-    int n = snprintf(sql, sizeof sql, "PRAGMA application_id = %d; PRAGMA user_version = %d",
-                     APPLICATION_ID, version);
+    int n =
+        snprintf(sql, sizeof sql, "PRAGMA application_id = %d; PRAGMA user_version = %d",
+                 APPLICATION_ID, version);
     return db_script(st, sql, (size_t)n, err);
 }
 

@@ -61,7 +61,7 @@ static int create_file(const char *path, struct err *err)
 static int connect(struct store *st, struct err *err)
 {
     static const char setup[] =
-        "PRAGMA secure_delete = ON;" /* what is deleted is overwritten */
+        "PRAGMA secure_delete = ON;"  /* what is deleted is overwritten */
         "PRAGMA temp_store = MEMORY"; /* no text of a chat in /tmp */
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX;
     int code = sqlite3_open_v2(st->path, &st->db, flags, NULL);
@@ -70,7 +70,7 @@ static int connect(struct store *st, struct err *err)
     if (code != SQLITE_OK)
         return db_fail(st, err);
     sqlite3_extended_result_codes(st->db, 1);
-    sqlite3_busy_timeout(st->db, DB_BUSY_MS);
+    db_wait_for_others(st);
     sqlite3_db_config(st->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     /* Until the file is known to be one of ours, closing must not move its
      * log into it. */
@@ -88,7 +88,7 @@ static int use_log(struct store *st, struct err *err)
     int rc = -1;
     if (db_prepare(st, "PRAGMA journal_mode = WAL", &stmt, err) < 0)
         return -1;
-    for (int ms = 0; ms < DB_BUSY_MS && rc < 0; ms += 10) {
+    for (int ms = 0; ms < DB_WAIT_MS && rc < 0; ms += 10) {
         rc = db_step(st, stmt, err);
         if (rc < 0 && sqlite3_errcode(st->db) != SQLITE_BUSY)
             return -1;
@@ -111,15 +111,15 @@ static int index_leftovers(struct store *st, struct err *err)
 {
     int64_t any;
     sqlite3_stmt *stmt;
-    if (db_integer(st, "SELECT EXISTS (SELECT 1 FROM messages WHERE searchable = 0)", &any,
-                   err) < 0)
+    if (db_integer(st, "SELECT EXISTS (SELECT 1 FROM messages WHERE searchable = 0)",
+                   &any, err) < 0)
         return -1;
     if (!any)
         return 0;
     int rc = db_begin(st, true, err);
     if (rc == 0)
-        rc = db_prepare(st, "UPDATE messages SET searchable = 1 WHERE searchable = 0", &stmt,
-                        err);
+        rc = db_prepare(st, "UPDATE messages SET searchable = 1 WHERE searchable = 0",
+                        &stmt, err);
     if (rc == 0)
         rc = db_run(st, stmt, err);
     return db_end(st, rc, err);
@@ -139,10 +139,12 @@ int store_open_schema(struct store **out, const char *path, const char *schema,
         goto fail;
     sqlite3_db_config(st->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);
     if (sqlite3_db_readonly(st->db, "main") == 1) {
-        err_set(err, "%s cannot be written; set XDG_DATA_HOME to a folder that can", path);
+        err_set(err, "%s cannot be written; set XDG_DATA_HOME to a folder that can",
+                path);
         goto fail;
     }
-    if ((!db_is_memory(st) && use_log(st, err) < 0) || schema_migrate(st, schema, err) < 0)
+    if ((!db_is_memory(st) && use_log(st, err) < 0) ||
+        schema_migrate(st, schema, err) < 0)
         goto fail;
     st->version = latest;
     if (db_script(st, references, sizeof references - 1, err) < 0 ||
@@ -190,9 +192,8 @@ int store_setting_get(struct store *st, const char *key, char **value, struct er
 static int setting_write(struct store *st, const char *key, const char *value,
                          struct err *err)
 {
-    static const char put[] =
-        "INSERT INTO settings (key, value) VALUES (?1, ?2) "
-        "ON CONFLICT (key) DO UPDATE SET value = excluded.value";
+    static const char put[] = "INSERT INTO settings (key, value) VALUES (?1, ?2) "
+                              "ON CONFLICT (key) DO UPDATE SET value = excluded.value";
     static const char drop[] = "DELETE FROM settings WHERE key = ?1";
     sqlite3_stmt *stmt;
     if (db_prepare(st, value ? put : drop, &stmt, err) < 0)

@@ -37,7 +37,8 @@ int store_chat_get(struct store *st, int64_t id, struct chat *out, struct err *e
 /* The chat last written to; *id is 0 when there is none. */
 int store_chat_last(struct store *st, int64_t *id, struct err *err);
 int store_chat_rename(struct store *st, int64_t id, const char *title, struct err *err);
-int store_chat_set_model(struct store *st, int64_t id, const char *model, struct err *err);
+int store_chat_set_model(struct store *st, int64_t id, const char *model,
+                         struct err *err);
 int store_chat_set_leaf(struct store *st, int64_t id, int64_t leaf_id, struct err *err);
 /* Removes the chat, its messages and their search rows; the freed pages are
  * overwritten (secure_delete) and the WAL is checkpointed. */

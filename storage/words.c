@@ -19,7 +19,8 @@ struct words {
     Fts5Tokenizer *inner;
 };
 
-typedef int words_out(void *ctx, int flags, const char *token, int bytes, int start, int end);
+typedef int words_out(void *ctx, int flags, const char *token, int bytes, int start,
+                      int end);
 
 /* What the callback of one run over a text needs. */
 struct run {

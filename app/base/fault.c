@@ -13,12 +13,8 @@ static struct {
 } countdown;
 
 static const int reasons[FAULT_KINDS] = {
-    [FAULT_OPEN] = EACCES,
-    [FAULT_WRITE] = ENOSPC,
-    [FAULT_FSYNC] = EIO,
-    [FAULT_RENAME] = EIO,
-    [FAULT_SQL] = ENOSPC,
-    [FAULT_DEVICE_ALLOC] = ENOMEM,
+    [FAULT_OPEN] = EACCES, [FAULT_WRITE] = ENOSPC, [FAULT_FSYNC] = EIO,
+    [FAULT_RENAME] = EIO,  [FAULT_SQL] = ENOSPC,   [FAULT_DEVICE_ALLOC] = ENOMEM,
 };
 
 void fault_arm(enum fault_kind kind, unsigned n)

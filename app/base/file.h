@@ -27,8 +27,7 @@ char *file_xdg(enum file_kind kind, const char *rel, struct err *err);
 
 /* Appends the whole content of a file to out. A file of more than limit_bytes
  * is an error, and then out is as before. */
-int file_read_all(const char *path, size_t limit_bytes, struct buf *out,
-                  struct err *err);
+int file_read_all(const char *path, size_t limit_bytes, struct buf *out, struct err *err);
 
 /* Replaces a file as a whole: after a failure or a crash at any moment, path
  * holds either what it held before or all n bytes. */

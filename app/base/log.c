@@ -29,7 +29,7 @@
 struct log {
     pthread_mutex_t lock; /* guards fd */
     char *path, *old_path;
-    int fd;               /* -1: nothing is kept */
+    int fd; /* -1: nothing is kept */
 };
 
 static int file_open(const char *path)
@@ -133,8 +133,8 @@ static bool rotate(struct log *log)
 static bool has_room(struct log *log, size_t more_bytes)
 {
     struct stat st;
-    bool full = fstat(log->fd, &st) < 0 ||
-                (size_t)st.st_size + more_bytes > LOG_FILE_BYTES;
+    bool full =
+        fstat(log->fd, &st) < 0 || (size_t)st.st_size + more_bytes > LOG_FILE_BYTES;
     return (!full && is_current(log)) || rotate(log);
 }
 

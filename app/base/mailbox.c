@@ -17,7 +17,7 @@ struct mailbox {
     pthread_mutex_t lock; /* guards all below but the sizes and fd */
     pthread_cond_t not_empty, not_full;
     size_t message_bytes, capacity;
-    char *ring;           /* [capacity][message_bytes] */
+    char *ring; /* [capacity][message_bytes] */
     size_t first, n;
     bool shut;
     int fd;

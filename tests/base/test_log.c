@@ -87,12 +87,12 @@ static void test_hostile_text(void)
     } cases[] = {
         { "a\nb\rc\td", "a\\x0ab\\x0dc\\x09d" },
         { "\033]52;c;AAAA\007", "\\x1b]52;c;AAAA\\x07" },
-        { "\xc2\x9b" "6n", "\\xc2\\x9b6n" },               /* C1 CSI */
-        { "\x9b" "6n\xff\xc3", "\\x9b6n\\xff\\xc3" },      /* not UTF-8 */
-        { "\xe2\x80\xae" "abc", "\\xe2\\x80\\xaeabc" },    /* direction override */
-        { "\xed\xa0\x80", "\\xed\\xa0\\x80" },             /* a surrogate */
-        { "\xe2\x80\xa8x", "\\xe2\\x80\\xa8x" },           /* line separator */
-        { "C:\\x0a", "C:\\x5cx0a" },                       /* no forged escapes */
+        { "\xc2\x9b[6n", "\\xc2\\x9b[6n" },          /* C1 CSI */
+        { "\x9b[6n\xff\xc3", "\\x9b[6n\\xff\\xc3" }, /* not UTF-8 */
+        { "\xe2\x80\xaexyz", "\\xe2\\x80\\xaexyz" }, /* direction override */
+        { "\xed\xa0\x80", "\\xed\\xa0\\x80" },       /* a surrogate */
+        { "\xe2\x80\xa8x", "\\xe2\\x80\\xa8x" },     /* line separator */
+        { "C:\\x0a", "C:\\x5cx0a" },                 /* no forged escapes */
         { "\x7f\x01", "\\x7f\\x01" },
     };
     scratch_enter();

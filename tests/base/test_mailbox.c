@@ -17,7 +17,8 @@ struct message {
 
 static struct message make(uint64_t v)
 {
-    return (struct message){ .kind = (uint32_t)(v % 7), .value = v,
+    return (struct message){ .kind = (uint32_t)(v % 7),
+                             .value = v,
                              .check = v * 0x9e3779b97f4a7c15u };
 }
 

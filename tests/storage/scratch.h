@@ -45,23 +45,23 @@ static inline struct store *open_store(const char *path)
 }
 
 /* A call that must succeed; prints the reason if it does not. */
-#define OK(call)                                                               \
-    do {                                                                       \
-        err.text[0] = 0;                                                       \
-        int ok_rc_ = (call);                                                   \
-        if (ok_rc_ != 0)                                                       \
-            printf("# %s\n", err.text);                                        \
-        CHECK(ok_rc_ == 0);                                                    \
+#define OK(call)                        \
+    do {                                \
+        err.text[0] = 0;                \
+        int ok_rc_ = (call);            \
+        if (ok_rc_ != 0)                \
+            printf("# %s\n", err.text); \
+        CHECK(ok_rc_ == 0);             \
     } while (0)
 
 /* A call that must fail with a reason of one line that has this part. */
-#define FAILS(call, part)                                                      \
-    do {                                                                       \
-        err.text[0] = 0;                                                       \
-        CHECK((call) == -1);                                                   \
-        if (!strstr(err.text, part))                                           \
-            printf("# \"%s\" lacks \"%s\"\n", err.text, part);                 \
-        CHECK(strstr(err.text, part) && !strchr(err.text, '\n'));              \
+#define FAILS(call, part)                                         \
+    do {                                                          \
+        err.text[0] = 0;                                          \
+        CHECK((call) == -1);                                      \
+        if (!strstr(err.text, part))                              \
+            printf("# \"%s\" lacks \"%s\"\n", err.text, part);    \
+        CHECK(strstr(err.text, part) && !strchr(err.text, '\n')); \
     } while (0)
 
 static inline struct message make_message(int64_t chat, int64_t parent, enum role role,
@@ -71,8 +71,11 @@ static inline struct message make_message(int64_t chat, int64_t parent, enum rol
         const char *in;
         char *out; /* the store does not write to it */
     } u = { text };
-    return (struct message){ .chat_id = chat, .parent_id = parent, .role = role,
-                             .text = u.out, .text_bytes = strlen(text) };
+    return (struct message){ .chat_id = chat,
+                             .parent_id = parent,
+                             .role = role,
+                             .text = u.out,
+                             .text_bytes = strlen(text) };
 }
 
 static inline int64_t add(struct store *st, int64_t chat, int64_t parent, enum role role,

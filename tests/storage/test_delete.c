@@ -31,8 +31,9 @@ static int traces(const char *word)
 
 /* Words that occur nowhere else; FTS5 keeps them whole or by their endings
  * after what they share with a neighbour. */
-static const char *const secrets[] = { "zyxomma", "quetzwort", "jabberglyph", "vexillum",
-                                       "zyxommatite", "thinkingsecret", "modelsecret" };
+static const char *const secrets[] = { "zyxomma",    "quetzwort",   "jabberglyph",
+                                       "vexillum",   "zyxommatite", "thinkingsecret",
+                                       "modelsecret" };
 
 static int all_traces(void)
 {
@@ -146,7 +147,8 @@ static void test_reader_in_the_way(void)
     scratch_enter(&s);
     struct store *st = open_store(s.db), *other = open_store(s.db);
     int64_t chat = secret_chat(st);
-    REQUIRE(sqlite3_exec(other->db, "BEGIN; SELECT count(*) FROM messages", 0, 0, 0) == 0);
+    REQUIRE(sqlite3_exec(other->db, "BEGIN; SELECT count(*) FROM messages", 0, 0, 0) ==
+            0);
     OK(store_chat_delete(st, chat, &err));
     REQUIRE(sqlite3_exec(other->db, "COMMIT", 0, 0, 0) == 0);
     store_close(st);

@@ -190,8 +190,9 @@ static void test_other_programs_file(void)
     FAILS(store_open(&st, "other.db", &err), "another program");
     free(before);
 
-    REQUIRE(file_write_atomic("text", "no database at all, but more than a header of one; "
-                                      "no database at all, but more than a header of one",
+    REQUIRE(file_write_atomic("text",
+                              "no database at all, but more than a header of one; "
+                              "no database at all, but more than a header of one",
                               100, &err) == 0);
     before = read_file("text", &bytes);
     FAILS(store_open(&st, "text", &err), "move the file away");
@@ -403,11 +404,12 @@ static void test_migration_killed(void)
     scratch_enter(&s);
     make_old(s.db);
     char *before = dump(s.db), *old = read_file(s.db, &bytes);
-    char *newer = schema_with(
-        "\n-- version 2\nCREATE TABLE filler (a);\n"
-        "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 40000) "
-        "INSERT INTO filler SELECT randomblob(200) FROM n;\n"
-        "ALTER TABLE chats ADD COLUMN pinned INTEGER NOT NULL DEFAULT 0;\n");
+    char *newer =
+        schema_with("\n-- version 2\nCREATE TABLE filler (a);\n"
+                    "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n "
+                    "WHERE i < 40000) "
+                    "INSERT INTO filler SELECT randomblob(200) FROM n;\n"
+                    "ALTER TABLE chats ADD COLUMN pinned INTEGER NOT NULL DEFAULT 0;\n");
     for (int i = 0; i < 20; i++) {
         REQUIRE(system("rm -rf tern && mkdir tern") == 0);
         REQUIRE(file_write_atomic(s.db, old, bytes, &err) == 0);
@@ -432,7 +434,8 @@ static void test_migration_killed(void)
         check_integrity(st);
         store_close(st);
     }
-    printf("# killed 20 migrations: %d had not happened, %d were complete\n", old_left, done);
+    printf("# killed 20 migrations: %d had not happened, %d were complete\n", old_left,
+           done);
     CHECK(old_left > 0);
     free(newer);
     free(old);
@@ -468,7 +471,8 @@ static void check_modes_stop_us(const struct scratch *s)
 {
     struct err err;
     struct store *st;
-    REQUIRE(chmod(s->dir, 0555) == 0 && chmod("tern", 0555) == 0 && chmod(s->db, 0444) == 0);
+    REQUIRE(chmod(s->dir, 0555) == 0 && chmod("tern", 0555) == 0 &&
+            chmod(s->db, 0444) == 0);
     if (geteuid() == 0)
         REQUIRE(setgid(65534) == 0 && setuid(65534) == 0);
     FAILS(store_open(&st, s->db, &err), "XDG_DATA_HOME"); /* a file for reading */
@@ -502,7 +506,8 @@ static void test_not_writable(void)
     scratch_leave(&s);
 }
 
-TEST_MAIN(T(test_modes), T(test_memory), T(test_default_path), T(test_newer_is_left_alone),
-          T(test_other_programs_file), T(test_damaged_files), T(test_older_is_migrated),
-          T(test_backup_has_the_log), T(test_migration_faults), T(test_bad_migration),
-          T(test_migration_killed), T(test_migrated_meanwhile), T(test_not_writable))
+TEST_MAIN(T(test_modes), T(test_memory), T(test_default_path),
+          T(test_newer_is_left_alone), T(test_other_programs_file), T(test_damaged_files),
+          T(test_older_is_migrated), T(test_backup_has_the_log), T(test_migration_faults),
+          T(test_bad_migration), T(test_migration_killed), T(test_migrated_meanwhile),
+          T(test_not_writable))

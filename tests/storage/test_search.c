@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 
-#define MAN_WOMAN_GIRL                                                         \
+#define MAN_WOMAN_GIRL \
     "\xf0\x9f\x91\xa8\xe2\x80\x8d\xf0\x9f\x91\xa9\xe2\x80\x8d\xf0\x9f\x91\xa7"
 
 static size_t count(struct store *st, const char *words)
@@ -32,9 +32,11 @@ static void test_words(void)
     struct store *st = open_store(":memory:");
     int64_t chat = new_chat(st, "A talk about Kernels");
     int64_t a = add(st, chat, 0, ROLE_USER, "How does a Vulkan memory barrier work?");
-    add(st, chat, a, ROLE_ASSISTANT, "It orders writes; the caf\xc3\xa9 is na\xc3\xafve.");
-    add(st, chat, 0, ROLE_USER, "\xd0\x9f\xd1\x80\xd0\xb8\xd0\xb2\xd0\xb5\xd1\x82 "
-                                "Stra\xc3\x9f" "enbahn x_y_z foo.bar(baz)");
+    add(st, chat, a, ROLE_ASSISTANT,
+        "It orders writes; the caf\xc3\xa9 is na\xc3\xafve.");
+    add(st, chat, 0, ROLE_USER,
+        "\xd0\x9f\xd1\x80\xd0\xb8\xd0\xb2\xd0\xb5\xd1\x82 "
+        "Wei\xc3\x9fwurst x_y_z foo.bar(baz)");
 
     CHECK(count(st, "vulkan") == 1);
     CHECK(count(st, "VULK") == 1);           /* the beginning of a word */
@@ -45,14 +47,15 @@ static void test_words(void)
     CHECK(count(st, "\xd0\xbf\xd1\x80\xd0\xb8\xd0\xb2") == 1);
     CHECK(count(st, "bar baz foo") == 1);
     CHECK(count(st, "foo.bar") == 1 && count(st, "bar.foo") == 0);
-    CHECK(count(st, "kern") == 1); /* the title */
-    CHECK(count(st, "enbahn") == 1); /* a part of a word, where nothing else is */
+    CHECK(count(st, "kern") == 1);  /* the title */
+    CHECK(count(st, "wurst") == 1); /* a part of a word, where nothing else is */
     CHECK(count(st, "work?") == 1);
     CHECK(count(st, "writes;") == 1 && count(st, ";") == 1 && count(st, "(") == 1);
     CHECK(count(st, "zebra") == 0);
 
     check_snippet(st, "vulk", "How does a \x02Vulkan\x03 memory barrier work?");
-    check_snippet(st, "  ; ", "It orders writes\x02;\x03 the caf\xc3\xa9 is na\xc3\xafve.");
+    check_snippet(st, "  ; ",
+                  "It orders writes\x02;\x03 the caf\xc3\xa9 is na\xc3\xafve.");
     check_snippet(st, "kern", "A talk about \x02Kernels\x03");
     store_close(st);
 }
@@ -63,31 +66,38 @@ static void test_scripts_without_spaces(void)
     int64_t chat = new_chat(st, "");
     /* "Today's weather is good. Is it raining in Tokyo?" */
     add(st, chat, 0, ROLE_USER,
-        "\xe4\xbb\x8a\xe5\xa4\xa9\xe5\xa4\xa9\xe6\xb0\x94\xe5\xbe\x88\xe5\xa5\xbd\xe3\x80\x82"
-        "\xe6\x9d\xb1\xe4\xba\xac\xe3\x81\xaf\xe9\x9b\xa8\xe3\x81\xa7\xe3\x81\x99\xe3\x81\x8b");
-    add(st, chat, 0, ROLE_USER, "GPU\xe5\x86\x85\xe5\xad\x98" "A100 \xe6\xb0\x94\xe5\xa4\xa9");
-    add(st, chat, 0, ROLE_USER, "\xe0\xb8\xaa\xe0\xb8\xa7\xe0\xb8\xb1\xe0\xb8\xaa\xe0\xb8\x94\xe0\xb8\xb5"
-                                "\xe0\xb8\x84\xe0\xb8\xa3\xe0\xb8\xb1\xe0\xb8\x9a");
-    add(st, chat, 0, ROLE_USER, "family " MAN_WOMAN_GIRL " and \xe2\x9d\xa4 Tern\xe2\x84\xa2");
+        "\xe4\xbb\x8a\xe5\xa4\xa9\xe5\xa4\xa9\xe6\xb0\x94\xe5\xbe\x88\xe5\xa5\xbd\xe3\x80"
+        "\x82"
+        "\xe6\x9d\xb1\xe4\xba\xac\xe3\x81\xaf\xe9\x9b\xa8\xe3\x81\xa7\xe3\x81\x99\xe3\x81"
+        "\x8b");
+    add(st, chat, 0, ROLE_USER,
+        "GPU\xe5\x86\x85\xe5\xad\x98H200 \xe6\xb0\x94\xe5\xa4\xa9");
+    add(st, chat, 0, ROLE_USER,
+        "\xe0\xb8\xaa\xe0\xb8\xa7\xe0\xb8\xb1\xe0\xb8\xaa\xe0\xb8\x94\xe0\xb8\xb5"
+        "\xe0\xb8\x84\xe0\xb8\xa3\xe0\xb8\xb1\xe0\xb8\x9a");
+    add(st, chat, 0, ROLE_USER,
+        "family " MAN_WOMAN_GIRL " and \xe2\x9d\xa4 Tern\xe2\x84\xa2");
 
-    CHECK(count(st, "\xe5\xa4\xa9\xe6\xb0\x94") == 1);         /* weather, mid-sentence */
-    CHECK(count(st, "\xe6\xb0\x94\xe5\xa4\xa9") == 1);         /* the other way round */
-    CHECK(count(st, "\xe4\xba\xac") == 1);                     /* one character */
+    CHECK(count(st, "\xe5\xa4\xa9\xe6\xb0\x94") == 1); /* weather, mid-sentence */
+    CHECK(count(st, "\xe6\xb0\x94\xe5\xa4\xa9") == 1); /* the other way round */
+    CHECK(count(st, "\xe4\xba\xac") == 1);             /* one character */
     CHECK(count(st, "\xe9\x9b\xa8\xe3\x81\xa7") == 1);
     CHECK(count(st, "\xe5\xa5\xbd\xe4\xbb\x8a") == 0);
-    CHECK(count(st, "gpu") == 1 && count(st, "a100") == 1);    /* beside Han */
-    CHECK(count(st, "\xe5\xad\x98" "a100") == 1);
+    CHECK(count(st, "gpu") == 1 && count(st, "h200") == 1); /* beside Han */
+    CHECK(count(st, "\xe5\xad\x98h200") == 1);
     CHECK(count(st, "\xe0\xb8\x84\xe0\xb8\xa3\xe0\xb8\xb1\xe0\xb8\x9a") == 1);
     CHECK(count(st, MAN_WOMAN_GIRL) == 1);
-    CHECK(count(st, "\xf0\x9f\x91\xa9") == 1);                 /* one of the family */
+    CHECK(count(st, "\xf0\x9f\x91\xa9") == 1); /* one of the family */
     CHECK(count(st, "\xe2\x9d\xa4") == 1 && count(st, "\xf0\x9f\x9a\x80") == 0);
     CHECK(count(st, "tern") == 1);
-    check_snippet(st, "\xe5\xa4\xa9\xe6\xb0\x94",
-                  "\xe4\xbb\x8a\xe5\xa4\xa9\x02\xe5\xa4\xa9\xe6\xb0\x94\x03\xe5\xbe\x88\xe5\xa5\xbd"
-                  "\xe3\x80\x82\xe6\x9d\xb1\xe4\xba\xac\xe3\x81\xaf\xe9\x9b\xa8\xe3\x81\xa7"
-                  "\xe3\x81\x99\xe3\x81\x8b");
-    check_snippet(st, "\xe5\xad\x98" "A1", "GPU\xe5\x86\x85\x02\xe5\xad\x98" "A100\x03 "
-                                           "\xe6\xb0\x94\xe5\xa4\xa9");
+    check_snippet(
+        st, "\xe5\xa4\xa9\xe6\xb0\x94",
+        "\xe4\xbb\x8a\xe5\xa4\xa9\x02\xe5\xa4\xa9\xe6\xb0\x94\x03\xe5\xbe\x88\xe5\xa5\xbd"
+        "\xe3\x80\x82\xe6\x9d\xb1\xe4\xba\xac\xe3\x81\xaf\xe9\x9b\xa8\xe3\x81\xa7"
+        "\xe3\x81\x99\xe3\x81\x8b");
+    check_snippet(st, "\xe5\xad\x98H2",
+                  "GPU\xe5\x86\x85\x02\xe5\xad\x98H200\x03 "
+                  "\xe6\xb0\x94\xe5\xa4\xa9");
     check_integrity(st);
     store_close(st);
 }
@@ -97,30 +107,38 @@ static void test_pieces_after_folding(void)
 {
     struct store *st = open_store(":memory:");
     int64_t chat = new_chat(st, "");
-    add(st, chat, 0, ROLE_USER, "x \xc3\xa9\xc3\xa9\xc3\xa9\xe6\xb0\xb4\xc3\xa0\xe7\x81\xab z");
-    check_snippet(st, "\xe6\xb0\xb4", "x \xc3\xa9\xc3\xa9\xc3\xa9\x02\xe6\xb0\xb4\x03\xc3\xa0"
-                                      "\xe7\x81\xab z");
-    check_snippet(st, "eee", "x \x02\xc3\xa9\xc3\xa9\xc3\xa9\x03\xe6\xb0\xb4\xc3\xa0\xe7\x81\xab z");
-    check_snippet(st, "\xe7\x81\xab", "x \xc3\xa9\xc3\xa9\xc3\xa9\xe6\xb0\xb4\xc3\xa0\x02"
-                                      "\xe7\x81\xab\x03 z");
+    add(st, chat, 0, ROLE_USER,
+        "x \xc3\xa9\xc3\xa9\xc3\xa9\xe6\xb0\xb4\xc3\xa0\xe7\x81\xab z");
+    check_snippet(st, "\xe6\xb0\xb4",
+                  "x \xc3\xa9\xc3\xa9\xc3\xa9\x02\xe6\xb0\xb4\x03\xc3\xa0"
+                  "\xe7\x81\xab z");
+    check_snippet(st, "eee",
+                  "x \x02\xc3\xa9\xc3\xa9\xc3\xa9\x03\xe6\xb0\xb4\xc3\xa0\xe7\x81\xab z");
+    check_snippet(st, "\xe7\x81\xab",
+                  "x \xc3\xa9\xc3\xa9\xc3\xa9\xe6\xb0\xb4\xc3\xa0\x02"
+                  "\xe7\x81\xab\x03 z");
     store_close(st);
 }
 
 /* No input is an error, and none is taken as a query language. */
 static void test_any_input(void)
 {
+    /* clang-format off */
     static const char *const inputs[] = {
-        "", " ", "\t\n", "\"", "\"\"", "\"\"\"", "'", "*", "**", "^a", "a*", "a AND", "AND",
-        "OR", "NOT", "NOT a", "a NEAR b", "NEAR(a b, 3)", "text:a", "{text}: a", "-a", "+a",
-        "(", ")", "((a", "a)", "a OR", "\\", "%", "_", "a;b", "--", "/*", "\x01\x02\x03",
-        "\xff\xfe", "\xc3", "a\xc3", "\xed\xa0\x80", "\xe2\x80\x8d", "\xcc\x81", "\x7f",
-        "'; DROP TABLE messages; --", "a\"b", "\"a b\"", "a\"*", "message_words", "rank",
+        "", " ", "\t\n", "\"", "\"\"", "\"\"\"", "'", "*", "**", "^a", "a*", "a AND",
+        "AND", "OR", "NOT", "NOT a", "a NEAR b", "NEAR(a b, 3)", "text:a", "{text}: a",
+        "-a", "+a", "(", ")", "((a", "a)", "a OR", "\\", "%", "_", "a;b", "--", "/*",
+        "\x01\x02\x03", "\xff\xfe", "\xc3", "a\xc3", "\xed\xa0\x80", "\xe2\x80\x8d",
+        "\xcc\x81", "\x7f", "'; DROP TABLE messages; --", "a\"b", "\"a b\"", "a\"*",
+        "message_words", "rank",
     };
+    /* clang-format on */
     struct err err;
     struct hit_list l;
     struct store *st = open_store(":memory:");
     int64_t chat = new_chat(st, "t");
-    add(st, chat, 0, ROLE_USER, "x and \"quoted words\" NEAR(a b) OR 100% a_b -- C++ \\n");
+    add(st, chat, 0, ROLE_USER,
+        "x and \"quoted words\" NEAR(a b) OR 100% a_b -- C++ \\n");
     add(st, chat, 0, ROLE_USER, "");
     for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++) {
         OK(store_search(st, inputs[i], 10, &l, &err));
@@ -142,7 +160,9 @@ static void test_any_input(void)
     char *big = mem_alloc((1 << 20) + 1);
     for (int kind = 0; kind < 3; kind++) {
         for (int i = 0; i < 1 << 20; i++)
-            big[i] = kind == 0 ? (i % 5 ? 'q' : ' ') : kind == 1 ? 'q' : "\xe6\xb0\xb4"[i % 3];
+            big[i] = kind == 0   ? (i % 5 ? 'q' : ' ')
+                     : kind == 1 ? 'q'
+                                 : "\xe6\xb0\xb4"[i % 3];
         big[1 << 20] = 0;
         uint64_t t0 = clock_ns();
         OK(store_search(st, big, 10, &l, &err));
@@ -159,16 +179,16 @@ static void test_hostile_texts(void)
     struct err err;
     struct store *st = open_store(":memory:");
     int64_t chat = new_chat(st, "t\x02i\x03tle needle");
-    struct message m = make_message(chat, 0, ROLE_USER, "a\x02 fake\x03 needle \x02");
+    struct message m = make_message(chat, 0, ROLE_USER, "a\x02 mark\x03 needle \x02");
     OK(store_message_add(st, &m, &err));
     m = make_message(chat, 0, ROLE_USER, "nul\0needle2 \xff\xc3 after");
     m.text_bytes = 20;
     OK(store_message_add(st, &m, &err));
-    check_snippet(st, "fake", "a  \x02" "fake\x03  needle  ");
+    check_snippet(st, "mark", "a  \x02mark\x03  needle  ");
     check_snippet(st, "tle", "t i \x02tle\x03 needle");
     CHECK(count(st, "needle2") == 1 && count(st, "after") == 1);
     CHECK(count(st, "needle") == 3);
-    check_snippet(st, "\"fa", "a  \x02" "fake\x03  needle  ");
+    check_snippet(st, "\"ma", "a  \x02mark\x03  needle  ");
     check_integrity(st);
     store_close(st);
 }
@@ -264,12 +284,14 @@ static void fill(struct store *st, int chats, int messages, int words)
         char sql[] =
             "INSERT INTO messages (chat_id, role, state, created_ms, text, prompt_tokens,"
             "reused_tokens, evaluated_tokens, generated_tokens, ttft_ms, prefill_tps,"
-            "decode_tps, searchable) VALUES (?1, 'user', 'complete', 0, ?2, 0, 0, 0, 0, 0,"
+            "decode_tps, searchable) VALUES (?1, 'user', 'complete', 0, ?2, 0, 0, 0, 0, "
+            "0,"
             "0, 0, 1)";
         sqlite3_stmt *stmt;
         REQUIRE(sqlite3_exec(st->db,
                              "INSERT INTO chats (title, model, created_ms, updated_ms,"
-                             "written_seq) VALUES ('some talk', '', 0, 0, 0)", 0, 0, 0) == 0);
+                             "written_seq) VALUES ('some talk', '', 0, 0, 0)",
+                             0, 0, 0) == 0);
         int64_t chat = sqlite3_last_insert_rowid(st->db);
         REQUIRE(sqlite3_prepare_v2(st->db, sql, -1, &stmt, NULL) == SQLITE_OK);
         for (int i = 0; i < messages; i++) {
@@ -310,7 +332,8 @@ static void test_large_history(void)
     double two = search_ms(st, "bbb b", &hits);
     double nothing = search_ms(st, "xyzzyx!", &hits);
     CHECK(hits == 0);
-    printf("# search: rare %.1f ms, one letter %.1f ms, two words %.1f ms, nothing %.1f ms\n",
+    printf("# search: rare %.1f ms, one letter %.1f ms, two words %.1f ms, nothing %.1f "
+           "ms\n",
            rare, common, two, nothing);
     uint64_t t0 = clock_ns();
     OK(store_chat_list(st, &list, &err));

@@ -116,7 +116,8 @@ static void test_chats(void)
     chat_list_release(&list);
 
     /* Renaming, another model and another branch are not writing to it. */
-    OK(store_chat_rename(st, b, "it's \"b\" \xf0\x9f\x91\xa9\xe2\x80\x8d\xf0\x9f\x9a\x80\n%s", &err));
+    OK(store_chat_rename(
+        st, b, "it's \"b\" \xf0\x9f\x91\xa9\xe2\x80\x8d\xf0\x9f\x9a\x80\n%s", &err));
     OK(store_chat_set_model(st, b, "27b", &err));
     OK(store_chat_set_leaf(st, a, m1, &err));
     OK(store_chat_last(st, &id, &err));
@@ -259,21 +260,33 @@ static void test_round_trips(void)
     scratch_enter(&s);
     int32_t ids[] = { 0, 1, -1, INT32_MAX, INT32_MIN, 0x01020304, 248044, 10 };
     char nul[] = "a\0b\0", bad[] = "\xff\xc3(\x80 \xed\xa0\x80 end", empty[] = "";
-    char emoji[] = "\xf0\x9f\x91\xa9\xe2\x80\x8d\xf0\x9f\x91\xa9\xe2\x80\x8d\xf0\x9f\x91\xa7";
+    char emoji[] =
+        "\xf0\x9f\x91\xa9\xe2\x80\x8d\xf0\x9f\x91\xa9\xe2\x80\x8d\xf0\x9f\x91\xa7";
     char marks[] = "\x02not a match\x03 \x1b[31m\r\n\t'; DROP TABLE chats; --";
     char print[] = "sha-1:77%s";
     struct message plain = { .role = ROLE_USER, .text = empty };
     struct message full = {
-        .role = ROLE_ASSISTANT, .state = STATE_LENGTH, .created_ms = 1234567890123,
-        .text = nul, .text_bytes = 4, .thinking = bad, .thinking_bytes = sizeof bad - 1,
-        .ids = ids, .n_ids = 8, .ids_model = print,
+        .role = ROLE_ASSISTANT,
+        .state = STATE_LENGTH,
+        .created_ms = 1234567890123,
+        .text = nul,
+        .text_bytes = 4,
+        .thinking = bad,
+        .thinking_bytes = sizeof bad - 1,
+        .ids = ids,
+        .n_ids = 8,
+        .ids_model = print,
         .stats = { 4294967295u, 1, 2, 3, 1.5, 1e300, 0.1 },
     };
     round_trip(s.db, plain, full);
     round_trip(s.db, full, plain);
-    struct message partial = { .role = ROLE_ASSISTANT, .state = STATE_PARTIAL,
-                               .text = emoji, .text_bytes = sizeof emoji - 1,
-                               .thinking = empty, .ids = ids, .n_ids = 1 };
+    struct message partial = { .role = ROLE_ASSISTANT,
+                               .state = STATE_PARTIAL,
+                               .text = emoji,
+                               .text_bytes = sizeof emoji - 1,
+                               .thinking = empty,
+                               .ids = ids,
+                               .n_ids = 1 };
     struct message stopped = partial;
     stopped.state = STATE_STOPPED;
     stopped.text = marks;
@@ -281,8 +294,9 @@ static void test_round_trips(void)
     round_trip(s.db, partial, stopped);
     stopped.state = STATE_FAILED;
     round_trip(s.db, stopped, partial); /* and back: an answer begun again */
-    round_trip(s.db, plain, (struct message){ .text = bad, .text_bytes = sizeof bad - 1,
-                                              .role = ROLE_SYSTEM });
+    round_trip(s.db, plain,
+               (struct message){
+                   .text = bad, .text_bytes = sizeof bad - 1, .role = ROLE_SYSTEM });
     scratch_leave(&s);
 }
 
@@ -300,8 +314,12 @@ static void test_one_megabyte(void)
     for (size_t i = 0; i < n / 4; i++)
         ids[i] = (int32_t)(i * 2654435761u);
     text[n] = thinking[n] = 0;
-    struct message m = { .role = ROLE_ASSISTANT, .text = text, .text_bytes = n,
-                         .thinking = thinking, .thinking_bytes = n, .ids = ids,
+    struct message m = { .role = ROLE_ASSISTANT,
+                         .text = text,
+                         .text_bytes = n,
+                         .thinking = thinking,
+                         .thinking_bytes = n,
+                         .ids = ids,
                          .n_ids = n / 4 };
     round_trip(s.db, m, m);
     free(ids);
@@ -378,5 +396,5 @@ static void test_settings(void)
 }
 
 TEST_MAIN(T(test_branches), T(test_deep), T(test_chats), T(test_ids_not_reused),
-          T(test_refused), T(test_round_trips), T(test_one_megabyte),
-          T(test_odd_numbers), T(test_strange_rows), T(test_settings))
+          T(test_refused), T(test_round_trips), T(test_one_megabyte), T(test_odd_numbers),
+          T(test_strange_rows), T(test_settings))
