@@ -151,7 +151,7 @@ int db_begin(struct store *st, bool durable, struct err *err)
 
 int db_end(struct store *st, int rc, struct err *err)
 {
-    sqlite3_stmt *stmt;
+    sqlite3_stmt *stmt = NULL;
     if (rc == 0)
         rc = db_prepare(st, "COMMIT", &stmt, err);
     if (rc == 0)

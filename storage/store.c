@@ -95,7 +95,7 @@ static int use_log(struct store *st, struct err *err)
         if (rc < 0)
             sqlite3_sleep(10);
     }
-    if (rc > 0 && strcmp((const char *)sqlite3_column_text(stmt, 0), "wal"))
+    if (rc > 0 && strcmp((const char *)sqlite3_column_text(stmt, 0), "wal") != 0)
         rc = err_set(err,
                      "%s: its file system does not support a write-ahead log; set "
                      "XDG_DATA_HOME to a local folder",
