@@ -140,9 +140,8 @@ static int recurrent_mixer(struct recorder *r, const struct device_layer *ly, ui
         .label = "delta rule"
     };
     bind_planes(&d, 8, &s->scratch.mixed);
-    uint32_t spec[] = { t->delta_columns * t->delta_parts, r->e->int8, t->delta_columns,
-                        t->delta_parts };
-    return dispatch(r, &d, kernel_module(KERNEL_DELTA), spec, 4);
+    uint32_t spec[TUNING_SPEC], n = tuning_delta(t, r->e->int8, spec);
+    return dispatch(r, &d, kernel_module(KERNEL_DELTA), spec, n);
 }
 
 static int rotate_and_store(struct recorder *r, const struct device_layer *ly,
@@ -163,9 +162,9 @@ static int rotate_and_store(struct recorder *r, const struct device_layer *ly,
         .groups = { r->hp->n_head + r->hp->n_head_kv, r->pass->tokens, 1 },
         .label = "rope and kv"
     };
-    uint32_t spec[] = { r->e->tune.qk_size, r->hp->head_dim };
+    uint32_t spec[TUNING_SPEC], n = tuning_qk(&r->e->tune, r->hp->head_dim, spec);
     enum kernel_id id = r->s->params.kv == KV_F32 ? KERNEL_QK_F32 : KERNEL_QK_F16;
-    return dispatch(r, &d, kernel_module(id), spec, 2);
+    return dispatch(r, &d, kernel_module(id), spec, n);
 }
 
 static int attend(struct recorder *r, struct gpu_span k, struct gpu_span v)
@@ -180,10 +179,11 @@ static int attend(struct recorder *r, struct gpu_span k, struct gpu_span v)
         .groups = { r->hp->n_head_kv, r->pass->splits, r->pass->tokens },
         .label = "attention"
     };
-    uint32_t spec[] = { r->e->tune.attend_size, r->hp->head_dim,
-                        r->hp->n_head / r->hp->n_head_kv };
+    uint32_t spec[TUNING_SPEC];
+    uint32_t n = tuning_attend(&r->e->tune, r->hp->head_dim,
+                               r->hp->n_head / r->hp->n_head_kv, spec);
     enum kernel_id id = r->s->params.kv == KV_F32 ? KERNEL_ATTEND_F32 : KERNEL_ATTEND_F16;
-    return dispatch(r, &d, kernel_module(id), spec, 3);
+    return dispatch(r, &d, kernel_module(id), spec, n);
 }
 
 static int merge(struct recorder *r)
@@ -198,8 +198,9 @@ static int merge(struct recorder *r)
         .label = "attention merge"
     };
     bind_planes(&d, 3, &x->mixed);
-    uint32_t spec[] = { r->e->tune.merge_size, r->e->int8, r->hp->head_dim };
-    return dispatch(r, &d, kernel_module(KERNEL_MERGE), spec, 3);
+    uint32_t spec[TUNING_SPEC];
+    uint32_t n = tuning_merge(&r->e->tune, r->e->int8, r->hp->head_dim, spec);
+    return dispatch(r, &d, kernel_module(KERNEL_MERGE), spec, n);
 }
 
 /* ---- the pass ----------------------------------------------------------- */

@@ -22,8 +22,11 @@ static void fill_defaults(struct session_params *p, const struct engine *e)
     uint32_t trained = e->model->hp.ctx_tokens;
     if (!p->ctx_tokens)
         p->ctx_tokens = trained < 32768 ? trained : 32768;
-    if (!p->chunk_tokens || p->chunk_tokens > e->tune.chunk_tokens)
+    uint32_t most = tuning_max_tokens(&e->tune);
+    if (!p->chunk_tokens)
         p->chunk_tokens = e->tune.chunk_tokens;
+    if (p->chunk_tokens > most)
+        p->chunk_tokens = most;
     if (!p->snapshot_bytes)
         p->snapshot_bytes = 1ull << 30;
 }
