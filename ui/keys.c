@@ -1,23 +1,26 @@
 /* keys.c - the key table. The first row that fits wins. */
 #include "ui/keys.h"
 
-#define CTRL(ch) K_CHAR, MOD_CTRL, ch
-#define ALT(ch)  K_CHAR, MOD_ALT, ch
-#define KEY(k)   K_##k, 0, 0
+#define CTRL(ch)  K_CHAR, MOD_CTRL, ch
+#define ALT(ch)   K_CHAR, MOD_ALT, ch
+#define KEY(k)    K_##k, 0, 0
 #define MOD(m, k) K_##k, MOD_##m, 0
 
 static const struct binding table[] = {
     { IN_CHAT, KEY(ENTER), ACT_ENTER, "Enter", "send the message" },
     { ANYWHERE, KEY(ENTER), ACT_ENTER, NULL, NULL },
-    { IN_CHAT, CTRL('j'), ACT_NEWLINE, "Ctrl+J, Alt+Enter", "new line (Shift+Enter where the terminal tells)" },
+    { IN_CHAT, CTRL('j'), ACT_NEWLINE, "Ctrl+J, Alt+Enter",
+      "new line (Shift+Enter where the terminal tells)" },
     { IN_CHAT, MOD(ALT, ENTER), ACT_NEWLINE, NULL, NULL },
     { IN_CHAT, MOD(SHIFT, ENTER), ACT_NEWLINE, NULL, NULL },
     { IN_CHAT, MOD(CTRL, ENTER), ACT_NEWLINE, NULL, NULL },
     { IN_CHAT, KEY(ESC), ACT_ESCAPE, "Esc", "stop the answer; leave editing" },
     { ANYWHERE, KEY(ESC), ACT_ESCAPE, NULL, NULL },
-    { ANYWHERE, CTRL('c'), ACT_INTERRUPT, "Ctrl+C", "stop the answer; clear the input; twice: quit" },
+    { ANYWHERE, CTRL('c'), ACT_INTERRUPT, "Ctrl+C",
+      "stop the answer; clear the input; twice: quit" },
     { ANYWHERE, CTRL('d'), ACT_END_OF_INPUT, "Ctrl+D", "quit, when the input is empty" },
-    { ANYWHERE, CTRL('z'), ACT_SUSPEND, "Ctrl+Z", "suspend; fg comes back (the model stays in memory)" },
+    { ANYWHERE, CTRL('z'), ACT_SUSPEND, "Ctrl+Z",
+      "suspend; fg comes back (the model stays in memory)" },
     { ANYWHERE, CTRL('l'), ACT_REPAINT, "Ctrl+L", "draw the screen anew" },
     { ANYWHERE, KEY(F1), ACT_HELP, "F1", "this help" },
     { ANYWHERE, ALT('h'), ACT_HELP, NULL, NULL },
@@ -26,9 +29,11 @@ static const struct binding table[] = {
     { ANYWHERE, CTRL('s'), ACT_SEARCH, "Ctrl+S, F3", "search all conversations" },
     { ANYWHERE, KEY(F3), ACT_SEARCH, NULL, NULL },
     { IN_CHAT | IN_LIST, CTRL('n'), ACT_NEW, "Ctrl+N", "new conversation" },
-    { IN_CHAT, CTRL('r'), ACT_REGENERATE, "Ctrl+R", "answer again (the old answer is kept)" },
+    { IN_CHAT, CTRL('r'), ACT_REGENERATE, "Ctrl+R",
+      "answer again (the old answer is kept)" },
     { IN_CHAT, ALT('e'), ACT_EDIT, "Alt+E", "edit your last or the selected message" },
-    { IN_CHAT, MOD(ALT, LEFT), ACT_VERSION_PREV, "Alt+Left, Alt+Right", "other version of a message" },
+    { IN_CHAT, MOD(ALT, LEFT), ACT_VERSION_PREV, "Alt+Left, Alt+Right",
+      "other version of a message" },
     { IN_CHAT, MOD(ALT, RIGHT), ACT_VERSION_NEXT, NULL, NULL },
     { IN_CHAT, CTRL('t'), ACT_THINKING, "Ctrl+T", "show or fold thinking" },
     { ANYWHERE, ALT('m'), ACT_MOUSE, "Alt+M", "mouse wheel on or off" },
@@ -39,9 +44,11 @@ static const struct binding table[] = {
     { ANYWHERE, MOD(CTRL, DOWN), ACT_LINE_DOWN, NULL, NULL },
     { ANYWHERE, MOD(SHIFT, UP), ACT_LINE_UP, NULL, NULL },
     { ANYWHERE, MOD(SHIFT, DOWN), ACT_LINE_DOWN, NULL, NULL },
-    { IN_CHAT, MOD(ALT, UP), ACT_MESSAGE_PREV, "Alt+Up, Alt+Down", "select the message before or after" },
+    { IN_CHAT, MOD(ALT, UP), ACT_MESSAGE_PREV, "Alt+Up, Alt+Down",
+      "select the message before or after" },
     { IN_CHAT, MOD(ALT, DOWN), ACT_MESSAGE_NEXT, NULL, NULL },
-    { ANYWHERE, MOD(CTRL, HOME), ACT_TOP, "Ctrl+Home, Ctrl+End", "top or end (Home, End when the input is empty)" },
+    { ANYWHERE, MOD(CTRL, HOME), ACT_TOP, "Ctrl+Home, Ctrl+End",
+      "top or end (Home, End when the input is empty)" },
     { ANYWHERE, MOD(CTRL, END), ACT_BOTTOM, NULL, NULL },
     { ANYWHERE, KEY(HOME), ACT_HOME, NULL, NULL },
     { ANYWHERE, KEY(END), ACT_END, NULL, NULL },
@@ -52,7 +59,8 @@ static const struct binding table[] = {
     { IN_INPUT, KEY(RIGHT), ACT_RIGHT, NULL, NULL },
     { IN_INPUT, CTRL('b'), ACT_LEFT, NULL, NULL },
     { IN_INPUT, CTRL('f'), ACT_RIGHT, NULL, NULL },
-    { IN_INPUT, MOD(CTRL, LEFT), ACT_WORD_LEFT, "Ctrl+Left, Ctrl+Right", "word left or right (Alt+B, Alt+F)" },
+    { IN_INPUT, MOD(CTRL, LEFT), ACT_WORD_LEFT, "Ctrl+Left, Ctrl+Right",
+      "word left or right (Alt+B, Alt+F)" },
     { IN_INPUT, MOD(CTRL, RIGHT), ACT_WORD_RIGHT, NULL, NULL },
     { IN_INPUT, ALT('b'), ACT_WORD_LEFT, NULL, NULL },
     { IN_INPUT, ALT('f'), ACT_WORD_RIGHT, NULL, NULL },
@@ -62,12 +70,14 @@ static const struct binding table[] = {
     { IN_INPUT, MOD(SHIFT, BACKSPACE), ACT_ERASE_LEFT, NULL, NULL },
     { IN_LIST, KEY(DELETE), ACT_REMOVE, NULL, NULL },
     { IN_INPUT, KEY(DELETE), ACT_ERASE_RIGHT, NULL, NULL },
-    { IN_INPUT, CTRL('w'), ACT_KILL_WORD_LEFT, "Ctrl+W, Alt+D", "cut the word before or after the cursor" },
+    { IN_INPUT, CTRL('w'), ACT_KILL_WORD_LEFT, "Ctrl+W, Alt+D",
+      "cut the word before or after the cursor" },
     { IN_INPUT, MOD(ALT, BACKSPACE), ACT_KILL_WORD_LEFT, NULL, NULL },
     { IN_INPUT, MOD(CTRL, BACKSPACE), ACT_KILL_WORD_LEFT, NULL, NULL },
     { IN_INPUT, ALT('d'), ACT_KILL_WORD_RIGHT, NULL, NULL },
     { IN_INPUT, MOD(CTRL, DELETE), ACT_KILL_WORD_RIGHT, NULL, NULL },
-    { IN_INPUT, CTRL('k'), ACT_KILL_LINE_END, "Ctrl+K, Ctrl+U", "cut to the end or start of the line" },
+    { IN_INPUT, CTRL('k'), ACT_KILL_LINE_END, "Ctrl+K, Ctrl+U",
+      "cut to the end or start of the line" },
     { IN_INPUT, CTRL('u'), ACT_KILL_LINE_START, NULL, NULL },
     { IN_INPUT, CTRL('y'), ACT_YANK, "Ctrl+Y", "put back what was cut" },
     { IN_INPUT, CTRL('_'), ACT_UNDO, "Alt+Z, Alt+Y", "undo, redo (Ctrl+_ undoes too)" },

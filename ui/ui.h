@@ -68,7 +68,7 @@ void ui_draw(struct ui *ui, const struct ui_model *m);
     X(STOP)        /* end the running answer */                                \
     X(QUIT)                                                                    \
     X(NEW)         /* start a conversation */                                  \
-    X(OPEN)        /* id: chat */                                              \
+    X(OPEN)        /* id: chat, message_id: one to show on its branch, or 0 */ \
     X(RENAME)      /* id: chat, text: title */                                 \
     X(DELETE)      /* id: chat; already confirmed */                           \
     X(REGENERATE)  /* id: the assistant message */                             \
@@ -83,6 +83,7 @@ enum ui_intent_kind { UI_INTENTS(UI_INTENT_ROW) };
 struct ui_intent {
     enum ui_intent_kind kind;
     int64_t id;
+    int64_t message_id;
     int delta;
     char *text; /* malloced, or NULL; the caller frees it */
 };

@@ -1,0 +1,302 @@
+/* transcript.c - scrolling over lazily laid out messages.
+ *
+ * Invariants after a draw: while not following, `top` names a line that exists
+ * and is not below the last screenful; `place` of an anchor is up to date. */
+#include "ui/transcript.h"
+
+#include "base/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Entries kept laid out around the visible ones before others are dropped. */
+#define KEEP_AROUND 200
+
+/* One draw: the model, and how wide its lines are. */
+struct pass {
+    struct transcript *t;
+    const struct transcript_model *m;
+    int width;
+};
+
+void transcript_init(struct transcript *t)
+{
+    *t = (struct transcript){ .follow = true };
+}
+
+static void drop(struct transcript *t, size_t from, size_t to)
+{
+    for (size_t i = from; i < to && i < t->n; i++)
+        entry_release(&t->entries[i]);
+}
+
+void transcript_release(struct transcript *t)
+{
+    drop(t, 0, t->n);
+    free(t->entries);
+    transcript_init(t);
+}
+
+void transcript_scroll(struct transcript *t, int lines)
+{
+    if (abs(t->scroll) < 1000000)
+        t->scroll += lines;
+}
+
+void transcript_page(struct transcript *t, int pages)
+{
+    transcript_scroll(t, pages * (t->rows > 2 ? t->rows - 1 : 1));
+}
+
+void transcript_to_top(struct transcript *t)
+{
+    t->to_top = true;
+    t->scroll = t->jump = 0;
+}
+
+void transcript_to_end(struct transcript *t)
+{
+    t->follow = true;
+    t->to_top = false;
+    t->scroll = t->jump = 0;
+    t->selected = t->show = 0;
+}
+
+void transcript_jump(struct transcript *t, int delta)
+{
+    t->jump += delta;
+}
+
+void transcript_show(struct transcript *t, int64_t chat_id, int64_t message_id)
+{
+    t->show_chat = chat_id;
+    t->show = message_id;
+}
+
+static struct entry_look look_of(const struct pass *p, size_t i)
+{
+    const struct message *m = &p->m->messages[i];
+    return (struct entry_look){
+        .width = p->width,
+        .thinking = p->t->thinking,
+        .live = p->m->live && i + 1 == p->m->n && m->role == ROLE_ASSISTANT,
+        .first = i == 0,
+        .selected = p->t->selected != 0 && p->t->selected == m->id,
+    };
+}
+
+/* Number of lines of message i, laid out on demand. */
+static size_t height(const struct pass *p, size_t i)
+{
+    struct entry_look look = look_of(p, i);
+    return entry_sync(&p->t->entries[i], &p->m->messages[i], &look);
+}
+
+static void set_count(struct transcript *t, size_t n)
+{
+    drop(t, n, t->n);
+    if (n > t->cap) {
+        t->cap = t->cap * 2 > n ? t->cap * 2 : n;
+        t->entries = mem_regrow(t->entries, t->cap, sizeof *t->entries);
+    }
+    if (n > t->n)
+        memset(t->entries + t->n, 0, (n - t->n) * sizeof *t->entries);
+    t->n = n;
+}
+
+/* The anchor that shows the last screenful. */
+static struct anchor last_screen(const struct pass *p, int rows)
+{
+    struct anchor a = { 0 };
+    size_t need = rows > 0 ? (size_t)rows : 1;
+    for (size_t i = p->m->n; i-- > 0;) {
+        size_t h = height(p, i);
+        if (h >= need)
+            return (struct anchor){ .message = i, .line = h - need };
+        need -= h;
+    }
+    return a;
+}
+
+static bool at_or_after(struct anchor a, struct anchor b)
+{
+    return a.message > b.message || (a.message == b.message && a.line >= b.line);
+}
+
+static struct anchor move(const struct pass *p, struct anchor a, int lines)
+{
+    for (; lines < 0; lines++) {
+        if (a.line > 0) {
+            a.line--;
+        } else if (a.message > 0) {
+            a.message--;
+            a.line = height(p, a.message) - 1;
+        }
+    }
+    for (; lines > 0; lines--) {
+        if (a.line + 1 < height(p, a.message)) {
+            a.line++;
+        } else if (a.message + 1 < p->m->n) {
+            a.message++;
+            a.line = 0;
+        }
+    }
+    return a;
+}
+
+static void note_place(const struct pass *p, struct anchor *a)
+{
+    a->place = entry_place(&p->t->entries[a->message], a->line);
+}
+
+/* Finds an anchor's line again after its message changed its shape. */
+static void settle(const struct pass *p, struct anchor *a)
+{
+    if (a->message >= p->m->n) {
+        *a = (struct anchor){ .message = p->m->n - 1 };
+    } else {
+        size_t h = height(p, a->message);
+        a->line = entry_line(&p->t->entries[a->message], a->place);
+        if (a->line >= h)
+            a->line = h - 1;
+    }
+    note_place(p, a);
+}
+
+static size_t index_of(const struct transcript_model *m, int64_t id)
+{
+    for (size_t i = m->n; id != 0 && i-- > 0;)
+        if (m->messages[i].id == id)
+            return i;
+    return SIZE_MAX;
+}
+
+/* Puts the label of message i at the top. */
+static void place_at(const struct pass *p, size_t i)
+{
+    p->t->follow = false;
+    p->t->top = (struct anchor){ .message = i, .line = i > 0 };
+    p->t->selected = p->m->messages[i].id;
+}
+
+static void do_jump(const struct pass *p)
+{
+    struct transcript *t = p->t;
+    size_t at = index_of(p->m, t->selected);
+    for (; t->jump != 0; t->jump += t->jump < 0 ? 1 : -1) {
+        if (t->jump < 0)
+            at = at == SIZE_MAX ? p->m->n - 1 : at > 0 ? at - 1 : 0;
+        else
+            at = at == SIZE_MAX || at + 1 >= p->m->n ? SIZE_MAX : at + 1;
+    }
+    if (at == SIZE_MAX)
+        transcript_to_end(t);
+    else
+        place_at(p, at);
+}
+
+/* Carries out what was asked for since the last draw. */
+static void do_requests(const struct pass *p, struct anchor last)
+{
+    struct transcript *t = p->t;
+    if (t->follow)
+        t->top = last;
+    if (t->to_top) {
+        t->top = (struct anchor){ 0 };
+        t->follow = false;
+    }
+    if (t->show != 0 && t->show_chat == p->m->chat_id) {
+        size_t shown = index_of(p->m, t->show);
+        if (shown != SIZE_MAX)
+            place_at(p, shown);
+        t->show = 0;
+    }
+    if (t->jump != 0)
+        do_jump(p);
+    if (t->scroll != 0) {
+        t->top = move(p, t->top, t->scroll);
+        t->follow = false;
+    }
+    t->to_top = false;
+    t->scroll = 0;
+}
+
+/* Everything up to the end counts as seen. */
+static void see_all(const struct pass *p)
+{
+    struct transcript *t = p->t;
+    t->seen.message = p->m->n - 1;
+    t->seen.line = height(p, t->seen.message) - 1;
+    note_place(p, &t->seen);
+    t->new_lines = 0;
+}
+
+static void count_new(const struct pass *p)
+{
+    struct transcript *t = p->t;
+    settle(p, &t->seen);
+    t->new_lines = height(p, t->seen.message) - 1 - t->seen.line;
+    for (size_t i = t->seen.message + 1; i < p->m->n; i++)
+        t->new_lines += height(p, i);
+}
+
+/* Memory stays bounded when somebody reads through a very long conversation. */
+static void drop_far(struct transcript *t, size_t first, size_t last)
+{
+    size_t step = KEEP_AROUND;
+    if (first > step && t->entries[first - step - 1].used)
+        drop(t, 0, first - step);
+    if (last + 2 * step < t->n && t->entries[last + step].used)
+        drop(t, last + step, t->n - step); /* the end is looked at by every draw */
+}
+
+static size_t draw_lines(const struct pass *p, struct screen *s, struct rect r)
+{
+    size_t i = p->t->top.message, line = p->t->top.line;
+    for (int row = 0; row < r.rows && i < p->m->n; row++) {
+        struct entry_look look = look_of(p, i);
+        size_t h = height(p, i);
+        entry_draw(&p->t->entries[i], &p->m->messages[i], &look, line, s, r, r.row + row);
+        if (++line >= h) {
+            i++;
+            line = 0;
+        }
+    }
+    return i;
+}
+
+void transcript_draw(struct transcript *t, const struct transcript_model *m,
+                     struct screen *s, struct rect r)
+{
+    struct pass p = { .t = t, .m = m, .width = r.cols > 0 ? r.cols : 1 };
+    if (t->chat_id != m->chat_id) {
+        int64_t show = t->show;
+        drop(t, 0, t->n);
+        transcript_to_end(t);
+        t->show = show;
+        t->chat_id = m->chat_id;
+    }
+    set_count(t, m->n);
+    t->rows = r.rows;
+    t->new_lines = 0;
+    if (m->n == 0) {
+        t->follow = true;
+        return;
+    }
+    if (t->follow)
+        see_all(&p);
+    else
+        settle(&p, &t->top);
+    struct anchor last = last_screen(&p, r.rows);
+    do_requests(&p, last);
+    if (t->follow || at_or_after(t->top, last)) {
+        t->follow = true;
+        t->top = last;
+        see_all(&p);
+    } else {
+        count_new(&p);
+    }
+    height(&p, t->top.message);
+    note_place(&p, &t->top);
+    drop_far(t, t->top.message, draw_lines(&p, s, r));
+}

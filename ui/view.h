@@ -1,0 +1,110 @@
+/* view.h - the state of the front end and the table of its views. Inner header
+ * of ui/; nothing here touches a terminal, so that tests drive all of it. */
+#ifndef UI_VIEW_H
+#define UI_VIEW_H
+
+#include "ui/editor.h"
+#include "ui/input.h"
+#include "ui/keys.h"
+#include "ui/layout.h"
+#include "ui/screen.h"
+#include "ui/transcript.h"
+#include "ui/ui.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct core;
+
+/* A full-body view. Keys that edit text or are the same everywhere are done by
+ * core.c; act gets the rest. */
+struct view_ops {
+    enum key_place place;
+    const char *title;
+    void (*draw)(struct core *c, const struct ui_model *m, struct rect body);
+    void (*act)(struct core *c, enum action a, struct ui_intent *out);
+    /* The text of the one-line input changed; NULL: does not matter. */
+    void (*typed)(struct core *c, struct ui_intent *out);
+};
+
+extern const struct view_ops chat_view, list_view, search_view, help_view;
+
+enum list_mode { LIST_BROWSE, LIST_RENAME, LIST_CONFIRM };
+
+struct list_item {
+    int64_t id;
+    char *title; /* one line, sanitised */
+};
+
+struct list_state {
+    enum list_mode mode;
+    struct list_item *items; /* those that pass the filter, as drawn last */
+    size_t n;
+    int64_t selected, current; /* chat ids */
+    size_t top;
+    int move;                  /* asked for, done at the next draw */
+    int rows;
+};
+
+struct search_hit {
+    int64_t chat_id, message_id;
+    char *title, *snippet;
+};
+
+struct search_state {
+    struct search_hit *hits;
+    size_t n, selected, top;
+    bool asked; /* for the words in the input */
+    int rows;
+};
+
+enum core_want { WANT_SUSPEND = 1, WANT_REPAINT = 2, WANT_MOUSE = 4 };
+
+struct core {
+    struct screen screen;
+    void (*answer)(void *user, const struct key *k); /* gets the terminal's answers */
+    void *answer_user;
+    struct layout layout;
+    struct decoder keys;
+    const struct view_ops *view;
+    struct editor editor;       /* the message */
+    struct editor line;         /* filter, title, search words */
+    struct input input, line_input;
+    struct transcript transcript;
+    struct list_state list;
+    struct search_state search;
+    int help_top;
+    int64_t now_ms;
+    int64_t interrupt_ms;       /* last Ctrl+C on an empty input */
+    char notice[160];           /* the UI's own, until the next key */
+    int64_t editing;            /* message that the input is a new version of */
+    int64_t edit_wanted;        /* message whose text the next draw fetches, -1: the last */
+    /* what keys must know of the last model */
+    bool generating;
+    int64_t last_answer, last_versions; /* message ids, 0: none */
+    enum role selected_role;
+    unsigned wants;             /* of core_want; the owner of the terminal acts */
+    bool dirty;                 /* something changed that ui_draw would show */
+};
+
+void core_init(struct core *c, const char *history);
+void core_release(struct core *c);
+/* Draws everything into c->screen at its size. */
+void core_draw(struct core *c, const struct ui_model *m, int rows, int cols);
+/* Decodes what was fed to c->keys; see ui_next. */
+bool core_next(struct core *c, int64_t now_ms, struct ui_intent *out);
+
+/* ---- for the views ------------------------------------------------------ */
+
+void core_show(struct core *c, const struct view_ops *view);
+void core_notice(struct core *c, const char *text);
+/* Empties the one-line input and puts text there. */
+void core_line_set(struct core *c, const char *text);
+/* Sends, or asks for, what the message input holds. */
+void chat_enter(struct core *c, struct ui_intent *out);
+void list_release(struct list_state *l);
+void search_release(struct search_state *s);
+void search_set(struct search_state *s, const struct ui_hit *hits, size_t n);
+
+#endif

@@ -1,0 +1,231 @@
+/* view_chat.c - the conversation: sending, editing, versions, scrolling, and the
+ * slash commands that concern the front end alone. */
+#include "ui/view.h"
+
+#include "base/mem.h"
+#include "ui/theme.h"
+
+#include <string.h>
+
+static void draw_welcome(struct core *c, struct rect r)
+{
+    static const char *const lines[] = {
+        "Tern",
+        "",
+        "Type a message and press Enter.",
+        "F1 shows the keys, Ctrl+O the conversations, Ctrl+D leaves.",
+    };
+    for (int i = 0; i < 4 && i < r.rows; i++)
+        screen_str(&c->screen, r.row + i, r.col, r.col + r.cols, lines[i],
+                   i == 0 ? STYLE_TITLE : STYLE_DIM);
+}
+
+static void draw(struct core *c, const struct ui_model *m, struct rect r)
+{
+    struct transcript_model tm = {
+        .chat_id = m->chat ? m->chat->id : 0,
+        .messages = m->messages,
+        .n = m->n_messages,
+        .live = m->status.phase == PHASE_PREFILL || m->status.phase == PHASE_DECODE,
+    };
+    transcript_draw(&c->transcript, &tm, &c->screen, r);
+    if (m->n_messages == 0)
+        draw_welcome(c, r);
+}
+
+/* Commands of the front end; true if the text was one. */
+static bool local_command(struct core *c, const char *s, struct ui_intent *out)
+{
+    if (!strcmp(s, "/help"))
+        core_show(c, &help_view);
+    else if (!strcmp(s, "/list"))
+        core_show(c, &list_view);
+    else if (!strcmp(s, "/search"))
+        core_show(c, &search_view);
+    else if (!strcmp(s, "/quit"))
+        out->kind = UI_QUIT;
+    else if (!strcmp(s, "/new"))
+        out->kind = UI_NEW;
+    else
+        return false;
+    return true;
+}
+
+/* A slash starts a command only when a word follows: "/usr/bin" is text. */
+static bool is_command(const char *s)
+{
+    size_t n = strspn(s + (*s == '/'), "abcdefghijklmnopqrstuvwxyz-");
+    return *s == '/' && n > 0 && (s[1 + n] == 0 || s[1 + n] == ' ') && !strchr(s, '\n');
+}
+
+static void take_input(struct core *c, struct ui_intent *out)
+{
+    out->text = mem_strdup(buf_cstr(&c->editor.text));
+    editor_remember(&c->editor, out->text);
+    editor_set(&c->editor, "");
+    transcript_to_end(&c->transcript);
+}
+
+void chat_enter(struct core *c, struct ui_intent *out)
+{
+    const char *s = buf_cstr(&c->editor.text);
+    if (s[strspn(s, " \t\n")] == 0)
+        return;
+    if (is_command(s) && !c->editing) {
+        if (local_command(c, s, out)) {
+            editor_remember(&c->editor, s);
+            editor_set(&c->editor, "");
+        } else {
+            out->kind = UI_COMMAND;
+            take_input(c, out);
+        }
+        return;
+    }
+    if (c->generating) {
+        core_notice(
+            c, "the answer is still being written: Esc stops it, Enter sends after it");
+        return;
+    }
+    out->kind = c->editing ? UI_EDIT : UI_SEND;
+    out->id = c->editing;
+    c->editing = 0;
+    take_input(c, out);
+}
+
+static void escape(struct core *c, struct ui_intent *out)
+{
+    if (c->editing) {
+        c->editing = 0;
+        editor_set(&c->editor, "");
+    } else if (c->generating) {
+        out->kind = UI_STOP;
+    } else {
+        c->transcript.selected = 0;
+    }
+}
+
+/* Answer again: the selected answer, else the last one. */
+static void regenerate(struct core *c, struct ui_intent *out)
+{
+    bool selected = c->transcript.selected && c->selected_role == ROLE_ASSISTANT;
+    int64_t id = selected ? c->transcript.selected : c->last_answer;
+    if (c->generating)
+        core_notice(c, "the answer is still being written: Esc stops it");
+    else if (id == 0)
+        core_notice(c, "there is no answer yet");
+    else
+        *out = (struct ui_intent){ .kind = UI_REGENERATE, .id = id };
+    if (out->kind == UI_REGENERATE && !selected)
+        transcript_to_end(&c->transcript);
+}
+
+static void edit(struct core *c)
+{
+    bool selected = c->transcript.selected && c->selected_role == ROLE_USER;
+    if (c->generating)
+        core_notice(c, "the answer is still being written: Esc stops it");
+    else
+        c->edit_wanted = selected ? c->transcript.selected : -1;
+}
+
+static void sibling(struct core *c, int delta, struct ui_intent *out)
+{
+    int64_t id = c->transcript.selected ? c->transcript.selected : c->last_versions;
+    if (c->generating)
+        core_notice(c, "the answer is still being written: Esc stops it");
+    else if (id == 0)
+        core_notice(c, "there is no other version");
+    else
+        *out = (struct ui_intent){ .kind = UI_SIBLING, .id = id, .delta = delta };
+}
+
+/* Up and Down: within the text, then through earlier inputs. */
+static void vertical(struct core *c, int delta)
+{
+    const char *prompt = c->editing ? "edit> " : "> ";
+    if (!input_move_row(&c->editor, prompt, c->layout.input.cols, delta))
+        editor_history(&c->editor, delta);
+}
+
+static bool scroll(struct core *c, enum action a)
+{
+    struct transcript *t = &c->transcript;
+    switch (a) {
+    case ACT_PAGE_UP:
+    case ACT_PAGE_DOWN:
+        transcript_page(t, a == ACT_PAGE_UP ? -1 : 1);
+        return true;
+    case ACT_LINE_UP:
+    case ACT_LINE_DOWN:
+        transcript_scroll(t, a == ACT_LINE_UP ? -1 : 1);
+        return true;
+    case ACT_TOP:
+        transcript_to_top(t);
+        return true;
+    case ACT_BOTTOM:
+        transcript_to_end(t);
+        return true;
+    case ACT_MESSAGE_PREV:
+    case ACT_MESSAGE_NEXT:
+        transcript_jump(t, a == ACT_MESSAGE_PREV ? -1 : 1);
+        return true;
+    default:
+        return false;
+    }
+}
+
+static void home_end(struct core *c, bool home)
+{
+    if (c->editor.text.len > 0)
+        editor_move(&c->editor, home ? TO_LINE_START : TO_LINE_END);
+    else
+        scroll(c, home ? ACT_TOP : ACT_BOTTOM);
+}
+
+static void act(struct core *c, enum action a, struct ui_intent *out)
+{
+    if (scroll(c, a))
+        return;
+    switch (a) {
+    case ACT_ENTER:
+        chat_enter(c, out);
+        break;
+    case ACT_NEWLINE:
+        if (!editor_insert(&c->editor, "\n", 1))
+            core_notice(c, "the input is full");
+        break;
+    case ACT_ESCAPE:
+        escape(c, out);
+        break;
+    case ACT_REGENERATE:
+        regenerate(c, out);
+        break;
+    case ACT_EDIT:
+        edit(c);
+        break;
+    case ACT_VERSION_PREV:
+    case ACT_VERSION_NEXT:
+        sibling(c, a == ACT_VERSION_PREV ? -1 : 1, out);
+        break;
+    case ACT_THINKING:
+        c->transcript.thinking = !c->transcript.thinking;
+        break;
+    case ACT_UP:
+    case ACT_DOWN:
+        vertical(c, a == ACT_UP ? -1 : 1);
+        break;
+    case ACT_HOME:
+    case ACT_END:
+        home_end(c, a == ACT_HOME);
+        break;
+    default:
+        break;
+    }
+}
+
+const struct view_ops chat_view = {
+    .place = IN_CHAT,
+    .title = "conversation",
+    .draw = draw,
+    .act = act,
+};
