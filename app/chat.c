@@ -136,6 +136,22 @@ static int path_find(const struct conversation *c, int64_t id, size_t *at,
     return err_set(err, "that message is not on this branch");
 }
 
+int conversation_show_message(struct conversation *c, int64_t chat_id,
+                              int64_t message_id, struct err *err)
+{
+    int64_t leaf;
+    size_t at;
+    if (conversation_show(c, chat_id, err) < 0)
+        return -1;
+    if (!message_id || path_find(c, message_id, &at, err) == 0 ||
+        message_id == c->answer.m.id)
+        return 0;
+    if (store_newest_leaf(c->store, message_id, &leaf, err) < 0 ||
+        store_chat_set_leaf(c->store, chat_id, leaf, err) < 0)
+        return -1;
+    return conversation_show(c, chat_id, err);
+}
+
 /* ---- sending ------------------------------------------------------------- */
 
 /* Nothing may be evaluated while an answer is not over and safe. */

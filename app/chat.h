@@ -60,6 +60,7 @@ struct conversation {
     uint32_t variant;          /* how many answers that message has already */
     uint32_t ctx_used;
     uint64_t snapshot_bytes;
+    bool save_failed;          /* the last try to save the answer did */
     char *notice;              /* for the user, one line, or NULL */
 };
 
@@ -71,6 +72,8 @@ void conversation_release(struct conversation *c);
 /* ---- model --------------------------------------------------------------- */
 
 void conversation_load(struct conversation *c, const char *path);
+/* There is none to load. */
+void conversation_no_model(struct conversation *c, const char *reason);
 /* Takes one event of the worker. True if something to show has changed. */
 bool conversation_event(struct conversation *c, const struct worker_event *e);
 
@@ -78,6 +81,9 @@ bool conversation_event(struct conversation *c, const struct worker_event *e);
 
 /* Shows a stored conversation; 0: a new, empty one. A running answer goes on. */
 int conversation_show(struct conversation *c, int64_t chat_id, struct err *err);
+/* The same, with the branch that holds a message (0: any). */
+int conversation_show_message(struct conversation *c, int64_t chat_id,
+                              int64_t message_id, struct err *err);
 /* The branch, with the answer that is being written at its end. Lent until the
  * next call of any function here. */
 const struct message *conversation_messages(struct conversation *c, size_t *n);

@@ -163,6 +163,15 @@ void conversation_load(struct conversation *c, const char *path)
     worker_load(c->worker, path);
 }
 
+void conversation_no_model(struct conversation *c, const char *reason)
+{
+    c->phase = MODEL_UNUSABLE;
+    c->model = NULL;
+    text_set(&c->problem, reason);
+    conversation_notice(c, "no model: %s", reason);
+    log_line(c->log, LOG_ERROR, "no model: %s", reason);
+}
+
 static void model_ready(struct conversation *c, const struct worker_event *e)
 {
     c->phase = MODEL_READY;
@@ -180,10 +189,14 @@ static void model_ready(struct conversation *c, const struct worker_event *e)
 static void save(struct conversation *c, uint64_t now_ns)
 {
     struct err err;
-    if (answer_save(&c->answer, c->store, now_ns, &err) == 0)
-        return;
-    conversation_notice(c, "not saved: %s; trying again", err.text);
-    log_line(c->log, LOG_ERROR, "answer not saved: %s", err.text);
+    bool failed = answer_save(&c->answer, c->store, now_ns, &err) < 0;
+    if (failed) {
+        conversation_notice(c, "not saved: %s; trying again", err.text);
+        log_line(c->log, LOG_ERROR, "answer not saved: %s", err.text);
+    } else if (c->save_failed) {
+        conversation_notice(c, "saved");
+    }
+    c->save_failed = failed;
 }
 
 /* The path gets what the answer has become, and its place among its siblings. */
@@ -236,10 +249,7 @@ bool conversation_event(struct conversation *c, const struct worker_event *e)
         model_ready(c, e);
         break;
     case EVENT_UNUSABLE:
-        c->phase = MODEL_UNUSABLE;
-        text_set(&c->problem, e->text);
-        conversation_notice(c, "no model: %s", e->text);
-        log_line(c->log, LOG_ERROR, "no model: %s", e->text);
+        conversation_no_model(c, e->text);
         break;
     case EVENT_PREFILL:
         answer_event(&c->answer, e, now);

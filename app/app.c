@@ -1,0 +1,285 @@
+/* app.c - the loop of the full-screen program. It waits for keyboard, worker,
+ * signals and timers alike, turns intents of the UI into actions on the
+ * conversation, and draws at most every FRAME_NS.
+ * Does not decide what an action means (chat.h) or how anything looks (ui.h). */
+#include "app/app.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+
+#include "app/command.h"
+#include "app/signals.h"
+#include "app/slash.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FRAME_NS UINT64_C(16666667)    /* 60 frames a second */
+#define STATUS_NS UINT64_C(250000000)  /* between frames in which only figures move */
+enum { FINISH_MS = 2000, SEARCH_HITS = 100 };
+
+struct app {
+    struct desk *d;
+    struct conversation *c;
+    struct ui *ui;
+    struct chat_list chats;
+    char *permanent;   /* notice while there is no other, or NULL */
+    bool changed;      /* the screen is not up to date */
+    bool chats_changed;
+    bool quit;
+    bool quit_failed;  /* leaving was tried and the answer could not be saved */
+    uint64_t drawn_ns;
+    int signo;         /* that ends the program, 0: none */
+};
+
+/* ---- drawing ------------------------------------------------------------- */
+
+static enum ui_phase phase(const struct conversation *c)
+{
+    if (c->phase == MODEL_LOADING)
+        return PHASE_LOADING;
+    if (c->answer.running)
+        return c->answer.generated ? PHASE_DECODE : PHASE_PREFILL;
+    return c->phase == MODEL_READY ? PHASE_IDLE : PHASE_ERROR;
+}
+
+static struct ui_status status(const struct conversation *c, uint64_t now_ns)
+{
+    const struct answer *a = &c->answer;
+    const bool ready = c->phase == MODEL_READY;
+    struct ui_status s = {
+        .phase = phase(c),
+        .model = *c->model_name ? c->model_name : c->model_path,
+        .device = ready ? c->engine.device.name : NULL,
+        .note = ready ? c->engine.note : c->problem,
+        .load_done = c->load_done,
+        .load_total = c->load_total,
+        .prefill_done = (uint32_t)a->prefill_done,
+        .prefill_total = (uint32_t)a->prefill_total,
+        .reused = (uint32_t)a->reused,
+        .generated = a->generated,
+        .ctx_used = c->ctx_used,
+        .ctx_tokens = c->ctx_tokens,
+        .snapshot_bytes = c->snapshot_bytes,
+    };
+    if (a->running) {
+        s.decode_tps = rate_get(&a->rate, now_ns);
+    } else {
+        s.reused = a->m.stats.reused_tokens;
+        s.ttft_ms = a->m.stats.ttft_ms;
+        s.prefill_tps = a->m.stats.prefill_tps;
+        s.decode_tps = a->m.stats.decode_tps;
+    }
+    return s;
+}
+
+static void chats_load(struct app *a)
+{
+    struct chat_list list;
+    struct err err;
+    a->chats_changed = false;
+    if (store_chat_list(a->d->store, &list, &err) < 0) {
+        conversation_notice(a->c, "%s", err.text);
+        return;
+    }
+    chat_list_release(&a->chats);
+    a->chats = list;
+}
+
+static void draw(struct app *a, uint64_t now_ns)
+{
+    if (a->chats_changed)
+        chats_load(a);
+    struct ui_model m = {
+        .chat = a->c->chat.id ? &a->c->chat : NULL,
+        .chats = a->chats.v,
+        .n_chats = a->chats.len,
+        .status = status(a->c, now_ns),
+        .notice = a->c->notice ? a->c->notice : a->permanent,
+    };
+    m.messages = conversation_messages(a->c, &m.n_messages);
+    ui_draw(a->ui, &m);
+    a->drawn_ns = now_ns;
+    a->changed = false;
+}
+
+/* Draws if it is time. Milliseconds until it is, -1: there is nothing to draw. */
+static int draw_due(struct app *a)
+{
+    uint64_t now = clock_ns();
+    uint64_t wait = a->changed                 ? FRAME_NS
+                    : conversation_busy(a->c) ? STATUS_NS
+                                              : UINT64_MAX;
+    if (wait == UINT64_MAX)
+        return -1;
+    if (now - a->drawn_ns < wait)
+        return (int)((a->drawn_ns + wait - now) / 1000000) + 1;
+    draw(a, now);
+    return conversation_busy(a->c) ? (int)(STATUS_NS / 1000000) : -1;
+}
+
+/* ---- intents ------------------------------------------------------------- */
+
+static int search(struct app *a, const char *words, struct err *err)
+{
+    struct hit_list hits = { 0 };
+    if (store_search(a->d->store, words, SEARCH_HITS, &hits, err) < 0)
+        return -1;
+    struct ui_hit *shown = mem_array(hits.len, sizeof *shown);
+    for (size_t i = 0; i < hits.len; i++)
+        shown[i] = (struct ui_hit){ hits.v[i].chat_id, hits.v[i].message_id,
+                                    hits.v[i].title, hits.v[i].snippet };
+    ui_set_hits(a->ui, shown, hits.len);
+    free(shown);
+    hit_list_release(&hits);
+    return 0;
+}
+
+static void quit_try(struct app *a)
+{
+    struct err err;
+    /* Asked a second time, it leaves: the disk may stay full. */
+    if (conversation_finish(a->c, FINISH_MS, &err) == 0 || a->quit_failed) {
+        a->quit = true;
+        return;
+    }
+    a->quit_failed = true;
+    conversation_notice(a->c, "the answer cannot be saved: %s; leave again to lose it",
+                        err.text);
+}
+
+static int command(struct app *a, const char *text, struct err *err)
+{
+    enum slash_result result = slash_run(a->c, text, err);
+    if (result == SLASH_QUIT)
+        quit_try(a);
+    return result == SLASH_FAILED ? -1 : 0;
+}
+
+/* What was typed and could not be used goes back to where it was typed. */
+static int keep_text(struct app *a, const char *text, int rc)
+{
+    if (rc < 0)
+        ui_set_input(a->ui, text);
+    return rc;
+}
+
+static int intent_do(struct app *a, const struct ui_intent *in, struct err *err)
+{
+    struct conversation *c = a->c;
+    const char *text = in->text ? in->text : "";
+    switch (in->kind) {
+    case UI_SEND:
+        return keep_text(a, text, conversation_send(c, text, strlen(text), err));
+    case UI_EDIT:
+        return keep_text(a, text, conversation_edit(c, in->id, text, strlen(text), err));
+    case UI_COMMAND:
+        return keep_text(a, text, command(a, text, err));
+    case UI_STOP:
+        conversation_stop(c);
+        return 0;
+    case UI_QUIT:
+        quit_try(a);
+        return 0;
+    case UI_NEW:
+        return conversation_show(c, 0, err);
+    case UI_OPEN:
+        return conversation_show_message(c, in->id, in->message_id, err);
+    case UI_RENAME:
+        return conversation_rename(c, in->id, text, err);
+    case UI_DELETE:
+        return conversation_delete(c, in->id, err);
+    case UI_REGENERATE:
+        return conversation_regenerate(c, in->id, err);
+    case UI_SIBLING:
+        return conversation_sibling(c, in->id, in->delta, err);
+    case UI_SEARCH:
+        return search(a, text, err);
+    case UI_NONE:
+    case UI_REDRAW:
+        return 0;
+    }
+    return 0;
+}
+
+static void intent_handle(struct app *a, struct ui_intent *in)
+{
+    struct err err;
+    bool acts = in->kind != UI_NONE && in->kind != UI_REDRAW;
+    if (acts) {
+        conversation_notice(a->c, NULL);
+        a->chats_changed = a->chats_changed || in->kind != UI_SEARCH;
+    }
+    if (intent_do(a, in, &err) < 0)
+        conversation_notice(a->c, "%s", err.text);
+    a->changed = true;
+    free(in->text);
+}
+
+/* ---- loop ---------------------------------------------------------------- */
+
+static void signals_handle(struct app *a)
+{
+    int signo;
+    while ((signo = signals_take(a->d->signal_fd))) {
+        if (signo == SIGINT) {
+            conversation_stop(a->c);
+        } else {
+            a->signo = signo;
+            a->quit = true;
+        }
+    }
+}
+
+static void events_handle(struct app *a)
+{
+    struct worker_event e;
+    while (worker_next(a->d->worker, &e)) {
+        a->changed = conversation_event(a->c, &e) || a->changed;
+        a->chats_changed = a->chats_changed || e.kind == EVENT_DONE;
+        worker_event_release(&e);
+    }
+}
+
+/* The sooner of two timeouts, of which -1 is none. */
+static int sooner(int a, int b)
+{
+    return a < 0 ? b : b < 0 ? a : a < b ? a : b;
+}
+
+static void step(struct app *a, int timeout_ms)
+{
+    struct pollfd fds[] = {
+        { .fd = ui_fd(a->ui), .events = POLLIN },
+        { .fd = worker_fd(a->d->worker), .events = POLLIN },
+        { .fd = a->d->signal_fd, .events = POLLIN },
+    };
+    struct ui_intent in;
+    poll(fds, 3, timeout_ms);
+    while (!a->quit && ui_next(a->ui, &in))
+        intent_handle(a, &in);
+    signals_handle(a);
+    events_handle(a);
+}
+
+int app_run(struct desk *d, struct ui *ui, struct err *err)
+{
+    struct app a = { .d = d, .c = &d->c, .ui = ui, .changed = true, .chats_changed = true };
+    const struct buf *notices = &d->env->notices;
+    if (notices->len)
+        a.permanent = mem_strndup(notices->v, strcspn(notices->v, "\n"));
+    while (!a.quit) {
+        int timeout = draw_due(&a);
+        timeout = sooner(timeout, ui_timeout_ms(ui));
+        timeout = sooner(timeout, conversation_tick(a.c, clock_ns()));
+        step(&a, timeout);
+    }
+    int rc = a.quit_failed ? EXIT_FAILED : conversation_finish(a.c, FINISH_MS, err);
+    if (rc == 0 && a.signo)
+        rc = 128 + a.signo;
+    chat_list_release(&a.chats);
+    free(a.permanent);
+    return rc;
+}

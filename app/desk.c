@@ -1,0 +1,73 @@
+/* desk.c - opening and closing in order. */
+#include "app/desk.h"
+
+#include "base/mem.h"
+
+#include "app/signals.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { CLOSE_MS = 3000 };
+
+int desk_open(struct desk *d, struct env *env, struct err *err)
+{
+    const struct worker_params params = env_worker_params(env);
+    *d = (struct desk){ .env = env, .signal_fd = -1 };
+    env_log_open(env);
+    if (env_store_or_memory(env, &d->store, &d->kept, err) < 0)
+        goto failed;
+    d->signal_fd = signals_open(err);
+    if (d->signal_fd < 0 || worker_open(&d->worker, &params, err) < 0)
+        goto failed;
+    char *lock_path = d->kept ? env_lock_path(env) : NULL;
+    lock_open(&d->lock, lock_path);
+    free(lock_path);
+    conversation_init(&d->c, d->store, d->worker);
+    d->c.log = env->log;
+    d->c.lock = d->lock;
+    env_settings(env, &d->c.settings);
+    return 0;
+failed:
+    desk_close(d);
+    return -1;
+}
+
+void desk_close(struct desk *d)
+{
+    if (d->worker && !worker_close(d->worker, CLOSE_MS))
+        d->env->exit_now = true;
+    conversation_release(&d->c);
+    lock_close(d->lock);
+    store_close(d->store);
+    if (d->signal_fd >= 0)
+        signals_close(d->signal_fd);
+    *d = (struct desk){ .env = d->env, .signal_fd = -1 };
+}
+
+void desk_load(struct desk *d)
+{
+    struct err err;
+    char *path = env_model_path(d->env, &err);
+    if (path)
+        conversation_load(&d->c, path);
+    else
+        conversation_no_model(&d->c, err.text);
+    free(path);
+}
+
+int desk_show(struct desk *d, struct err *err)
+{
+    const struct options *o = &d->env->opt;
+    int64_t id = 0;
+    if (o->chat && o->new_chat)
+        return err_set(err, "-c and --new exclude each other");
+    if (o->chat && o->system)
+        return err_set(err, "-s is for new conversations; %s has its own", o->chat);
+    if (o->chat && env_chat_id(d->store, o->chat, &id, err) < 0)
+        return -1;
+    if (!o->chat && !o->new_chat && d->env->conf.start_last &&
+        store_chat_last(d->store, &id, err) < 0)
+        return -1;
+    return conversation_show(&d->c, id, err);
+}

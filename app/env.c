@@ -1,0 +1,198 @@
+/* env.c - options over configuration over what the model says; paths. */
+#include "app/env.h"
+
+#include "base/file.h"
+#include "base/mem.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void note(struct env *env, const char *text)
+{
+    buf_printf(&env->notices, "%s\n", text);
+}
+
+int env_open(struct env *env, int argc, char **argv, uint64_t allowed, struct err *err)
+{
+    struct err reason;
+    *env = (struct env){ 0 };
+    int rc = options_parse(&env->opt, argc, argv, allowed, err);
+    char *path = file_xdg(FILE_CONFIG, "tern/config", &reason);
+    if (config_load(&env->conf, path, &env->notices, &reason) < 0)
+        note(env, reason.text);
+    free(path);
+    return rc;
+}
+
+void env_log_open(struct env *env)
+{
+    struct err reason;
+    env->log_path = file_xdg(FILE_STATE, "tern/log", &reason);
+    if (!env->log_path || log_open(&env->log, env->log_path, &reason) < 0)
+        note(env, reason.text);
+}
+
+void env_close(struct env *env)
+{
+    options_release(&env->opt);
+    config_release(&env->conf);
+    log_close(env->log);
+    free(env->log_path);
+    buf_release(&env->notices);
+}
+
+/* ---- store --------------------------------------------------------------- */
+
+int env_store(struct env *env, struct store **out, struct err *err)
+{
+    *out = NULL;
+    if (env->opt.incognito)
+        return store_open(out, ":memory:", err);
+    char *path = store_default_path(err);
+    if (!path)
+        return -1;
+    int rc = store_open(out, path, err);
+    free(path);
+    return rc;
+}
+
+int env_store_or_memory(struct env *env, struct store **out, bool *kept, struct err *err)
+{
+    struct err reason;
+    *kept = !env->opt.incognito;
+    if (env_store(env, out, &reason) == 0)
+        return 0;
+    *kept = false;
+    buf_printf(&env->notices, "not saved: %s\n", reason.text);
+    log_line(env->log, LOG_ERROR, "store: %s", reason.text);
+    return store_open(out, ":memory:", err);
+}
+
+int env_chat_id(struct store *st, const char *name, int64_t *id, struct err *err)
+{
+    if (!strcmp(name, "last")) {
+        if (store_chat_last(st, id, err) < 0)
+            return -1;
+        return *id ? 0 : err_set(err, "there is no conversation yet");
+    }
+    if (!parse_int(name, 1, INT64_MAX, id))
+        return err_set(err, "\"%s\" is no conversation: give its number from tern ls, or "
+                            "last", name);
+    return 0;
+}
+
+char *env_lock_path(const struct env *env)
+{
+    return env->opt.incognito ? NULL : file_xdg(FILE_STATE, "tern/open", NULL);
+}
+
+/* ---- model --------------------------------------------------------------- */
+
+#define SHIPPED "tern-mini.gguf"
+
+/* The folder that the running program lies in; malloced, NULL if unknown. */
+static char *program_folder(void)
+{
+    char path[PATH_MAX];
+    ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
+    if (n <= 0)
+        return NULL;
+    path[n] = 0;
+    char *slash = strrchr(path, '/');
+    return slash ? mem_strndup(path, (size_t)(slash - path)) : NULL;
+}
+
+static char *shipped_model(void)
+{
+    static const char *const beside[] = { "/../assets/", "/assets/",
+                                          "/../share/tern/assets/" };
+    char *folder = program_folder();
+    char *found = NULL;
+    for (size_t i = 0; !found && i <= sizeof beside / sizeof *beside; i++) {
+        struct buf b = BUF_INIT;
+        if (i == sizeof beside / sizeof *beside)
+            buf_str(&b, TERN_PREFIX "/share/tern/assets/" SHIPPED);
+        else if (folder)
+            buf_printf(&b, "%s%s" SHIPPED, folder, beside[i]);
+        else
+            continue;
+        char *path = buf_detach(&b);
+        if (access(path, R_OK) == 0)
+            found = path;
+        else
+            free(path);
+    }
+    free(folder);
+    return found;
+}
+
+char *env_model_path(const struct env *env, struct err *err)
+{
+    const char *variable = getenv("TERN_MODEL");
+    const char *named = env->opt.model            ? env->opt.model
+                        : variable && variable[0] ? variable
+                                                  : env->conf.model;
+    char *path = named ? mem_strdup(named) : shipped_model();
+    if (!path)
+        err_set(err, "no model file: name one with -m FILE, in TERN_MODEL, or as model = "
+                     "FILE in the configuration");
+    return path;
+}
+
+/* ---- options over configuration -------------------------------------------- */
+
+static int64_t int_first(int64_t option, int64_t config)
+{
+    return option >= 0 ? option : config;
+}
+
+static double real_first(double option, double config)
+{
+    return option >= 0 ? option : config;
+}
+
+uint32_t env_ctx_tokens(const struct env *env)
+{
+    int64_t v = int_first(env->opt.ctx, env->conf.ctx);
+    return v > 0 ? (uint32_t)v : 0;
+}
+
+struct worker_params env_worker_params(const struct env *env)
+{
+    struct engine_params p;
+    env_engine_params(env, &p);
+    return (struct worker_params){ .device = p.device,
+                                   .math = p.math,
+                                   .validate = p.validate,
+                                   .ctx_tokens = env_ctx_tokens(env) };
+}
+
+void env_engine_params(const struct env *env, struct engine_params *p)
+{
+    int64_t device = int_first(env->opt.device, env->conf.device);
+    *p = (struct engine_params){
+        .device = device > 0 ? (int)device : 0,
+        .math = env->opt.math != MATH_AUTO ? env->opt.math : env->conf.math,
+        .validate = env->opt.validate,
+    };
+}
+
+void env_settings(const struct env *env, struct chat_settings *s)
+{
+    const struct options *o = &env->opt;
+    const struct config *c = &env->conf;
+    const char *system = o->system ? o->system : c->system;
+    *s = (struct chat_settings){
+        .system = system ? mem_strdup(system) : NULL,
+        .thinking = int_first(o->thinking, c->thinking),
+        .temperature = real_first(o->temperature, c->temperature),
+        .top_p = real_first(o->top_p, c->top_p),
+        .min_p = real_first(o->min_p, c->min_p),
+        .top_k = int_first(o->top_k, c->top_k),
+        .seed = o->seed,
+        .has_seed = o->has_seed,
+        .max_tokens = o->count > 0 ? (uint32_t)o->count : 0,
+    };
+}

@@ -1,0 +1,159 @@
+/* info.c - `tern info` and `tern devices`. */
+#include "app/command.h"
+
+#include "base/mem.h"
+
+#include "app/out.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DEVICES = 16, CTX_DEFAULT = 32768 };
+
+/* One "name: value" line; the value may be foreign text. */
+static void line(const char *name, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+static void line(const char *name, const char *fmt, ...)
+{
+    struct buf b = BUF_INIT;
+    va_list ap;
+    va_start(ap, fmt);
+    buf_vprintf(&b, fmt, ap);
+    va_end(ap);
+    out_printf("%-13s ", name);
+    out_line(buf_cstr(&b));
+    buf_release(&b);
+}
+
+static void bytes_line(const char *name, uint64_t bytes, const char *more)
+{
+    struct buf b = BUF_INIT;
+    bytes_format(&b, bytes);
+    line(name, "%s%s", buf_cstr(&b), more);
+    buf_release(&b);
+}
+
+static void params_line(uint64_t n)
+{
+    if (n >= 1000000000)
+        line("parameters", "%.2f billion", (double)n / 1e9);
+    else
+        line("parameters", "%.1f million", (double)n / 1e6);
+}
+
+static void memory_lines(const struct model_info *m, uint32_t ctx)
+{
+    struct buf b = BUF_INIT;
+    uint64_t kv = (uint64_t)m->kv_bytes_per_token * ctx;
+    buf_str(&b, " for weights ");
+    bytes_format(&b, m->weight_bytes);
+    buf_printf(&b, ", %u tokens of context ", ctx);
+    bytes_format(&b, kv);
+    buf_str(&b, " and state ");
+    bytes_format(&b, m->state_bytes);
+    buf_str(&b, ", scratch memory apart");
+    bytes_line("memory", m->weight_bytes + kv + m->state_bytes, buf_cstr(&b));
+    buf_release(&b);
+}
+
+static void info_print(const struct model_info *m, uint32_t ctx)
+{
+    line("file", "%s", m->path);
+    line("name", "%s", m->name);
+    line("architecture", "%s", m->architecture);
+    bytes_line("size", m->file_bytes, "");
+    line("content", "%u tensors, %u metadata entries", m->n_tensors, m->n_metadata);
+    line("vocabulary", "%u tokens", m->n_vocab);
+    if (m->n_tensors) {
+        params_line(m->n_params);
+        line("quantisation", "%s", m->quantisation);
+        line("layers", "%u: %u recurrent, %u attention; width %u", m->n_layers,
+             m->n_recurrent, m->n_attention, m->n_embd);
+        if (m->n_expert)
+            line("experts", "%u, of which %u are used for a token", m->n_expert,
+                 m->n_expert_used);
+        line("context", "%u tokens", m->ctx_tokens);
+        line("chat format", "%s", m->family ? m->family : "none");
+        line("thinking", "%s",
+             !m->has_thinking      ? "no"
+             : m->thinking_default ? "yes, unless switched off"
+                                   : "possible, off by default");
+        memory_lines(m, ctx);
+    }
+    line("runs", "%s%s", m->refusal ? "no: " : "yes", m->refusal ? m->refusal : "");
+}
+
+int cmd_info(struct env *env, struct err *err)
+{
+    struct model *m = NULL;
+    if (env->opt.n_args && env->opt.model)
+        return err_set(err, "the model is named twice");
+    if (env->opt.n_args)
+        env->opt.model = env->opt.args[0];
+    char *path = env_model_path(env, err);
+    if (!path || model_open(&m, path, err) < 0) {
+        free(path);
+        return -1;
+    }
+    const struct model_info *info = model_info(m);
+    uint32_t ctx = env_ctx_tokens(env);
+    if (!ctx)
+        ctx = info->ctx_tokens < CTX_DEFAULT ? info->ctx_tokens : CTX_DEFAULT;
+    info_print(info, ctx);
+    int rc = info->refusal ? EXIT_FAILED : EXIT_OK;
+    model_close(m);
+    free(path);
+    return rc;
+}
+
+/* ---- devices ------------------------------------------------------------- */
+
+static void feature_add(struct buf *b, bool has, const char *name)
+{
+    if (has)
+        buf_printf(b, "%s%s", b->len ? ", " : "", name);
+}
+
+static void device_print(const struct device_info *d, int number, bool chosen)
+{
+    struct buf b = BUF_INIT;
+    out_printf("%d%s ", number, chosen ? "*" : " ");
+    out_line(d->name);
+    buf_printf(&b, "%s, driver %s, Vulkan %u.%u.%u, ", d->kind, d->driver,
+               d->api_version >> 22, d->api_version >> 12 & 0x3ff, d->api_version & 0xfff);
+    bytes_format(&b, d->memory_bytes);
+    buf_str(&b, " of memory, buffers up to ");
+    bytes_format(&b, d->buffer_bytes);
+    line("", "%s", buf_cstr(&b));
+    buf_truncate(&b, 0);
+    feature_add(&b, d->int_dot, "integer dot products");
+    feature_add(&b, d->f16, "16-bit floats");
+    feature_add(&b, d->storage16, "16-bit storage");
+    feature_add(&b, d->coopmat, "cooperative matrices");
+    feature_add(&b, d->timestamps, "timestamps");
+    line("", "subgroups of %u, %u bytes shared; %s", d->subgroup_size, d->shared_bytes,
+         b.len ? buf_cstr(&b) : "no optional features");
+    if (d->note[0])
+        line("", "%s%s", d->usable ? "" : "not usable: ", d->note);
+    buf_release(&b);
+}
+
+int cmd_devices(struct env *env, struct err *err)
+{
+    struct device_info *list = mem_array(DEVICES, sizeof *list);
+    size_t n = 0;
+    int chosen = -1;
+    (void)env;
+    int rc = device_list(list, DEVICES, &n, &chosen, err);
+    if (rc == 0 && n == 0)
+        rc = err_set(err, "there is no Vulkan device; install a Vulkan driver for your "
+                          "graphics card, or Mesa's lavapipe");
+    for (size_t i = 0; rc == 0 && i < n && i < DEVICES; i++)
+        device_print(&list[i], (int)i + 1, (int)i == chosen);
+    if (rc == 0)
+        out_printf(chosen >= 0 ? "* is used unless --device names another\n"
+                               : "none of them can run a model\n");
+    free(list);
+    return rc == 0 && chosen < 0 ? EXIT_FAILED : rc;
+}
