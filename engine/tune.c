@@ -29,7 +29,7 @@ static const struct tuning table[DEVICE_KINDS] = {
     [DEVICE_CPU] = {
         .product_one = { .size = 16, .lanes = 8, .batch = 4, .tokens = 1 },
         .product_many = { .size = 16, .lanes = 8, .batch = 4, .tokens = 4 },
-        .embed_size = 64, .sample_size = 64, .lanes = 8,
+        .embed_size = 64, .sample_size = 16, .lanes = 8,
         .delta_columns = 128, .delta_parts = 8, .delta_each = 8, .delta_passes = 1,
         .attend_size = 8, .attend_floats = 128, .attend_batch = 2, .merge_size = 8,
         .chunk_tokens = 64, .prefill_splits = 1, .split_positions = 32,

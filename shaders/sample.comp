@@ -99,36 +99,44 @@ uint max4(uvec4 v)
     return max(max(v.x, v.y), max(v.z, v.w));
 }
 
+/* Whether the four quads i, i + step, ... exist and take no penalty: then they
+ * can be loaded at once, which hides the memory's latency. */
+bool plain4(uint i, uint step)
+{
+    if (i + 3u * step >= n_quads)
+        return false;
+    if (!penalised)
+        return true;
+    uvec4 c = counts4[i] | counts4[i + step] | counts4[i + 2u * step] |
+              counts4[i + 3u * step];
+    return (c.x | c.y | c.z | c.w) == 0u;
+}
+
 /* The largest key of quads first, first + step, ... and the first quad that
  * has it; an entry of the tail counts as quad n_quads of its invocation. */
 uvec2 scan(uint first, uint step)
 {
     uvec2 best = uvec2(0u);
-    uint i = first;
-    for (; i + 3u * step < n_quads; i += 4u * step) { /* loads in flight together */
-        vec4 a = quads[i], b = quads[i + step];
-        vec4 c = quads[i + 2u * step], d = quads[i + 3u * step];
-        if (penalised) {
-            a = penalise4(a, i);
-            b = penalise4(b, i + step);
-            c = penalise4(c, i + 2u * step);
-            d = penalise4(d, i + 3u * step);
-        }
-        uvec4 m = uvec4(max4(quad_keys(a)), max4(quad_keys(b)), max4(quad_keys(c)),
-                        max4(quad_keys(d)));
-        if (m.x > best.x)
-            best = uvec2(m.x, i);
-        if (m.y > best.x)
-            best = uvec2(m.y, i + step);
-        if (m.z > best.x)
-            best = uvec2(m.z, i + 2u * step);
-        if (m.w > best.x)
-            best = uvec2(m.w, i + 3u * step);
-    }
-    for (; i < n_quads; i += step) {
-        uint m = max4(keys_at(i));
-        if (m > best.x)
-            best = uvec2(m, i);
+    for (uint i = first; i < n_quads; i += 4u * step) {
+        if (plain4(i, step)) {
+            vec4 a = quads[i], b = quads[i + step];
+            vec4 c = quads[i + 2u * step], d = quads[i + 3u * step];
+            uvec4 m = uvec4(max4(quad_keys(a)), max4(quad_keys(b)), max4(quad_keys(c)),
+                            max4(quad_keys(d)));
+            if (m.x > best.x)
+                best = uvec2(m.x, i);
+            if (m.y > best.x)
+                best = uvec2(m.y, i + step);
+            if (m.z > best.x)
+                best = uvec2(m.z, i + 2u * step);
+            if (m.w > best.x)
+                best = uvec2(m.w, i + 3u * step);
+        } else
+            for (uint q = i; q < min(i + 4u * step, n_quads); q += step) {
+                uint m = max4(keys_at(q));
+                if (m > best.x)
+                    best = uvec2(m, q);
+            }
     }
     if (first < n_tail) {
         uint m = tail_key(first);
@@ -138,10 +146,10 @@ uvec2 scan(uint first, uint step)
     return best;
 }
 
-/* The id of the largest logit, the lowest one of several; for invocation 0. */
-uint largest(uint self, uint width)
+/* The id of the largest logit, the lowest one of several, for invocation 0,
+ * from what each invocation's scan found. */
+uint largest(uint self, uvec2 best)
 {
-    uvec2 best = scan(self, width);
     uint id = n_quads * 4u + self;
     if (best.y < n_quads) {
         uvec4 k = keys_at(best.y);
@@ -217,23 +225,18 @@ void list(uint self, uint width, uint groups, uvec2 threshold)
     for (uint g = self; g < groups; g += width) {
         if (group_max[g] < threshold.x)
             continue;
-        uint i = g;
-        for (; i + 3u * groups < n_quads; i += 4u * groups) {
-            vec4 a = quads[i], b = quads[i + groups];
-            vec4 c = quads[i + 2u * groups], d = quads[i + 3u * groups];
-            if (penalised) {
-                a = penalise4(a, i);
-                b = penalise4(b, i + groups);
-                c = penalise4(c, i + 2u * groups);
-                d = penalise4(d, i + 3u * groups);
-            }
-            list_quad(quad_keys(a), i, threshold);
-            list_quad(quad_keys(b), i + groups, threshold);
-            list_quad(quad_keys(c), i + 2u * groups, threshold);
-            list_quad(quad_keys(d), i + 3u * groups, threshold);
+        for (uint i = g; i < n_quads; i += 4u * groups) {
+            if (plain4(i, groups)) {
+                vec4 a = quads[i], b = quads[i + groups];
+                vec4 c = quads[i + 2u * groups], d = quads[i + 3u * groups];
+                list_quad(quad_keys(a), i, threshold);
+                list_quad(quad_keys(b), i + groups, threshold);
+                list_quad(quad_keys(c), i + 2u * groups, threshold);
+                list_quad(quad_keys(d), i + 3u * groups, threshold);
+            } else
+                for (uint q = i; q < min(i + 4u * groups, n_quads); q += groups)
+                    list_quad(keys_at(q), q, threshold);
         }
-        for (; i < n_quads; i += groups)
-            list_quad(keys_at(i), i, threshold);
     }
     if (self < n_tail)
         list_entry(tail_key(self), n_quads * 4u + self, threshold);
@@ -399,22 +402,13 @@ uint draw(uint n)
     return listed[i].y;
 }
 
-/* The id that temperature, cuts and chance choose; for invocation 0. */
-uint drawn(uint self, uint width, uint k)
+/* The id that temperature, cuts and chance choose, for invocation 0. */
+uint drawn(uint self, uint width, uint groups, uint k)
 {
-    uint groups = width;
-    while (groups < 2u * k && groups + width <= MAX_GROUPS)
-        groups += width;
-    for (uint g = self; g < groups; g += width)
-        group_max[g] = scan(g, groups).x;
-    if (self == 0u)
-        n_listed = 0u;
-    for (uint i = self; i < 32u; i += width)
-        reached[i] = 0u;
-    barrier();
-    list(self, width, groups, uvec2(lower_bound(self, width, groups, k), 0u));
+    uvec2 threshold = uvec2(lower_bound(self, width, groups, k), 0u);
+    list(self, width, groups, threshold);
     if (n_listed > MAX_LISTED) {
-        uvec2 threshold = refine(self, width, k);
+        threshold = refine(self, width, k);
         for (uint g = self; g < groups; g += width)
             group_max[g] = 0xffffffffu;
         if (self == 0u)
@@ -462,7 +456,20 @@ void main()
     penalised = ctl.repeat_penalty != 1.0 || ctl.presence_penalty != 0.0 ||
                 ctl.frequency_penalty != 0.0;
     uint self = gl_LocalInvocationIndex, width = gl_WorkGroupSize.x;
-    uint id = k <= 1u ? largest(self, width) : drawn(self, width, k);
+    uint groups = width;
+    while (groups < 2u * k && groups + width <= MAX_GROUPS)
+        groups += width;
+    uvec2 best;
+    for (uint g = self; g < groups; g += width) {
+        best = scan(g, groups);
+        group_max[g] = best.x;
+    }
+    if (self == 0u)
+        n_listed = 0u;
+    for (uint i = self; i < 32u; i += width)
+        reached[i] = 0u;
+    barrier();
+    uint id = k <= 1u ? largest(self, best) : drawn(self, width, groups, k);
     if (self == 0u)
         advance(id);
 }
