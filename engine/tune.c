@@ -27,8 +27,8 @@ static const struct tuning table[DEVICE_KINDS] = {
      * head. A masked branch costs as much as one taken. Mesa before 23 silently
      * ends an invocation's loops after 65,535 rounds, all loops together. */
     [DEVICE_CPU] = {
-        .product_one = { .size = 16, .lanes = 8, .batch = 4, .tokens = 1 },
-        .product_many = { .size = 16, .lanes = 8, .batch = 4, .tokens = 4 },
+        .product_one = { .size = 32, .lanes = 1, .batch = 4, .tokens = 1 },
+        .product_many = { .size = 32, .lanes = 1, .batch = 4, .tokens = 4 },
         .embed_size = 64, .sample_size = 16, .lanes = 8,
         .delta_columns = 128, .delta_parts = 8, .delta_each = 8, .delta_passes = 1,
         .attend_size = 8, .attend_floats = 128, .attend_batch = 2, .merge_size = 8,
