@@ -48,6 +48,7 @@ void core_release(struct core *c)
 void core_show(struct core *c, const struct view_ops *view)
 {
     c->view = view;
+    c->stale = true;
     c->list.mode = LIST_BROWSE;
     c->help_top = 0;
     search_release(&c->search);
@@ -263,7 +264,7 @@ bool core_next(struct core *c, int64_t now_ms, struct ui_intent *out)
     struct key k;
     *out = (struct ui_intent){ .kind = UI_NONE };
     c->now_ms = now_ms;
-    while (out->kind == UI_NONE && decode_next(&c->keys, now_ms, &k)) {
+    while (out->kind == UI_NONE && !c->stale && decode_next(&c->keys, now_ms, &k)) {
         if (k.code < K_MODE)
             handle_key(c, &k, out);
         else if (c->answer)
@@ -274,6 +275,13 @@ bool core_next(struct core *c, int64_t now_ms, struct ui_intent *out)
         out->kind = UI_REDRAW;
     }
     return out->kind != UI_NONE;
+}
+
+int core_timeout_ms(const struct core *c, int64_t now_ms)
+{
+    if (c->stale && c->keys.at < c->keys.in.len)
+        return 0;
+    return decode_timeout_ms(&c->keys, now_ms);
 }
 
 /* ---- drawing ------------------------------------------------------------ */
@@ -395,6 +403,7 @@ static void draw_tiny(struct core *c)
 void core_draw(struct core *c, const struct ui_model *m, int rows, int cols)
 {
     screen_resize(&c->screen, rows, cols);
+    c->stale = false;
     rows = c->screen.rows;
     cols = c->screen.cols;
     fetch_edit(c, m);

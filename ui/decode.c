@@ -117,8 +117,8 @@ static bool tail_next(struct decoder *d, int64_t now, struct key *out)
 {
     const char *s = buf_cstr(&d->in) + d->at;
     size_t n = d->in.len - d->at;
-    const char *end = find(s, n, PASTE_END), *begin = find(s, n, PASTE_BEGIN);
-    if (begin && (!end || begin < end))
+    const char *end = find(s, n, PASTE_END);
+    if (find(s, end ? (size_t)(end - s) : n, PASTE_BEGIN)) /* the next paste */
         return paste_done(d, out);
     if (end || n > TYPED_MAX) {
         d->state = DECODE_PASTE;

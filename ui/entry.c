@@ -118,6 +118,19 @@ size_t entry_line(const struct entry *e, struct place p)
     return before;
 }
 
+struct place entry_end(const struct entry *e)
+{
+    struct place p = { .part = PART_COUNT };
+    while (p.part > PART_LABEL && e->lines[p.part - 1] == 0)
+        p.part--;
+    p.part--;
+    if (p.part == PART_BODY && e->body.text.bytes.len > 0)
+        p.pos = e->body.text.bytes.len - 1;
+    else if (p.part == PART_THINKING && e->thinking.text.bytes.len > 0)
+        p.pos = e->thinking.text.bytes.len - 1;
+    return p;
+}
+
 static void draw_label(const struct message *m, const struct entry_look *look,
                        struct screen *s, struct rect r, int row)
 {

@@ -51,5 +51,7 @@ void entry_draw(const struct entry *e, const struct message *m, const struct ent
                 size_t line, struct screen *s, struct rect r, int row);
 struct place entry_place(const struct entry *e, size_t line);
 size_t entry_line(const struct entry *e, struct place p);
+/* The place of the last character that is there now. */
+struct place entry_end(const struct entry *e);
 
 #endif

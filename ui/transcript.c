@@ -225,18 +225,23 @@ static void do_requests(const struct pass *p, struct anchor last)
 static void see_all(const struct pass *p)
 {
     struct transcript *t = p->t;
-    t->seen.message = p->m->n - 1;
-    t->seen.line = height(p, t->seen.message) - 1;
-    note_place(p, &t->seen);
+    t->seen_message = p->m->n - 1;
+    height(p, t->seen_message);
+    t->seen = entry_end(&t->entries[t->seen_message]);
     t->new_lines = 0;
 }
 
 static void count_new(const struct pass *p)
 {
     struct transcript *t = p->t;
-    settle(p, &t->seen);
-    t->new_lines = height(p, t->seen.message) - 1 - t->seen.line;
-    for (size_t i = t->seen.message + 1; i < p->m->n; i++)
+    if (t->seen_message >= p->m->n) {
+        see_all(p);
+        return;
+    }
+    size_t h = height(p, t->seen_message);
+    size_t line = entry_line(&t->entries[t->seen_message], t->seen);
+    t->new_lines = line + 1 < h ? h - 1 - line : 0;
+    for (size_t i = t->seen_message + 1; i < p->m->n; i++)
         t->new_lines += height(p, i);
 }
 

@@ -28,7 +28,8 @@ struct transcript {
     bool thinking;         /* thinking text unfolded */
     int rows;              /* of the last draw */
     struct anchor top;
-    struct anchor seen;    /* last line when following ended: newer ones are new */
+    size_t seen_message;   /* the end when following ended: what is after it is new */
+    struct place seen;
     size_t new_lines;      /* after `seen`; 0 while following */
     int64_t selected;      /* id of a message, 0: none */
     /* asked for, done at the next draw */

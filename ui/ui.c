@@ -76,7 +76,7 @@ int ui_fd(const struct ui *ui)
 
 int ui_timeout_ms(const struct ui *ui)
 {
-    return decode_timeout_ms(&ui->core.keys, now_ms());
+    return core_timeout_ms(&ui->core, now_ms());
 }
 
 static void read_input(struct ui *ui)

@@ -94,7 +94,8 @@ int ui_fd(const struct ui *ui);
  * while there is something to tell; call until it returns false. */
 bool ui_next(struct ui *ui, struct ui_intent *intent);
 /* Milliseconds until ui_next must be called although no input came (an ESC or
- * a paste that waits for its end), -1: no need. */
+ * a paste that waits for its end; keys that wait for a ui_draw after a REDRAW),
+ * -1: no need. */
 int ui_timeout_ms(const struct ui *ui);
 /* Puts text into the input box (a message that could not be sent). */
 void ui_set_input(struct ui *ui, const char *text);

@@ -86,6 +86,7 @@ struct core {
     enum role selected_role;
     unsigned wants;             /* of core_want; the owner of the terminal acts */
     bool dirty;                 /* something changed that ui_draw would show */
+    bool stale;                 /* what keys act on is known after the next draw */
 };
 
 void core_init(struct core *c, const char *history);
@@ -94,6 +95,8 @@ void core_release(struct core *c);
 void core_draw(struct core *c, const struct ui_model *m, int rows, int cols);
 /* Decodes what was fed to c->keys; see ui_next. */
 bool core_next(struct core *c, int64_t now_ms, struct ui_intent *out);
+/* See ui_timeout_ms. */
+int core_timeout_ms(const struct core *c, int64_t now_ms);
 
 /* ---- for the views ------------------------------------------------------ */
 

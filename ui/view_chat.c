@@ -126,6 +126,7 @@ static void edit(struct core *c)
         core_notice(c, "the answer is still being written: Esc stops it");
     else
         c->edit_wanted = selected ? c->transcript.selected : -1;
+    c->stale = c->edit_wanted != 0;
 }
 
 static void sibling(struct core *c, int delta, struct ui_intent *out)
@@ -168,6 +169,7 @@ static bool scroll(struct core *c, enum action a)
     case ACT_MESSAGE_PREV:
     case ACT_MESSAGE_NEXT:
         transcript_jump(t, a == ACT_MESSAGE_PREV ? -1 : 1);
+        c->stale = true;
         return true;
     default:
         return false;

@@ -220,6 +220,7 @@ static void act(struct core *c, enum action a, struct ui_intent *out)
         answer(c, a, selected_item(l), out);
         return;
     }
+    c->stale = true;
     switch (a) {
     case ACT_UP:
     case ACT_LINE_UP:
@@ -249,9 +250,17 @@ static void act(struct core *c, enum action a, struct ui_intent *out)
     }
 }
 
+/* The filter decides what is selected. */
+static void typed(struct core *c, struct ui_intent *out)
+{
+    (void)out;
+    c->stale = true;
+}
+
 const struct view_ops list_view = {
     .place = IN_LIST,
     .title = "Conversations",
     .draw = draw,
     .act = act,
+    .typed = typed,
 };

@@ -1,0 +1,610 @@
+/* test_view.c - whole screens as text, driven by key bytes, without a terminal. */
+#include "ui/view.h"
+
+#include "base/mem.h"
+#include "tests/test.h"
+#include "ui/theme.h"
+
+#include <time.h>
+
+struct fixture {
+    struct core core;
+    struct ui_model model;
+    struct chat chat;
+    struct message messages[64];
+    struct buf texts[64];
+    int rows, cols;
+    int64_t now;
+    struct ui_intent intent; /* the last one that was no REDRAW */
+    int intents;
+};
+
+static char empty[] = "";
+
+static void begin(struct fixture *f, int rows, int cols)
+{
+    *f = (struct fixture){ .rows = rows, .cols = cols, .now = 100000 };
+    f->chat = (struct chat){ .id = 7, .title = empty, .model = empty };
+    f->model.chat = &f->chat;
+    f->model.messages = f->messages;
+    f->model.status = (struct ui_status){ .phase = PHASE_IDLE, .model = "m" };
+    core_init(&f->core, NULL);
+}
+
+static void end(struct fixture *f)
+{
+    free(f->intent.text);
+    for (size_t i = 0; i < 64; i++)
+        buf_release(&f->texts[i]);
+    core_release(&f->core);
+}
+
+static struct message *say(struct fixture *f, enum role role, const char *text)
+{
+    size_t i = f->model.n_messages++;
+    buf_str(&f->texts[i], text);
+    f->messages[i] = (struct message){ .id = (int64_t)i + 100, .chat_id = 7, .role = role,
+                                       .text = f->texts[i].v, .text_bytes = f->texts[i].len,
+                                       .siblings = 1 };
+    return &f->messages[i];
+}
+
+static void stream(struct fixture *f, const char *more)
+{
+    size_t i = f->model.n_messages - 1;
+    buf_str(&f->texts[i], more);
+    f->messages[i].text = f->texts[i].v;
+    f->messages[i].text_bytes = f->texts[i].len;
+}
+
+static void draw(struct fixture *f)
+{
+    core_draw(&f->core, &f->model, f->rows, f->cols);
+}
+
+/* Feeds bytes as a terminal would, draws when asked to, lets time pass. */
+static void keys_n(struct fixture *f, const char *bytes, size_t n)
+{
+    decode_feed(&f->core.keys, bytes, n, f->now);
+    for (int pass = 0; pass < 2 || core_timeout_ms(&f->core, f->now) >= 0; pass++) {
+        struct ui_intent in;
+        while (core_next(&f->core, f->now, &in)) {
+            if (in.kind == UI_REDRAW)
+                continue;
+            free(f->intent.text);
+            f->intent = in;
+            f->intents++;
+        }
+        draw(f);
+        f->now += 25;
+    }
+}
+
+static void keys(struct fixture *f, const char *bytes)
+{
+    keys_n(f, bytes, strlen(bytes));
+}
+
+static char *screen_text(struct fixture *f)
+{
+    struct buf b = BUF_INIT;
+    draw(f);
+    screen_dump(&f->core.screen, &b);
+    return buf_detach(&b);
+}
+
+static void check_screen(struct fixture *f, const char *want)
+{
+    char *got = screen_text(f);
+    CHECK_STR(got, want);
+    free(got);
+}
+
+static bool shows(struct fixture *f, const char *s)
+{
+    char *got = screen_text(f);
+    bool found = strstr(got, s) != NULL;
+    free(got);
+    return found;
+}
+
+/* One row as text. */
+static char *row_text(struct fixture *f, int row)
+{
+    struct buf b = BUF_INIT;
+    for (int c = 0; c < f->core.screen.cols; c++) {
+        const struct cell *cell = screen_cell(&f->core.screen, row, c);
+        buf_add(&b, cell->bytes, cell->len);
+    }
+    return buf_detach(&b);
+}
+
+#define RULE20                                                                 \
+    "\xE2\x94\x80\xE2\x94\x80\xE2\x94\x80\xE2\x94\x80\xE2\x94\x80"             \
+    "\xE2\x94\x80\xE2\x94\x80\xE2\x94\x80\xE2\x94\x80\xE2\x94\x80"             \
+    "\xE2\x94\x80\xE2\x94\x80\xE2\x94\x80\xE2\x94\x80\xE2\x94\x80"             \
+    "\xE2\x94\x80\xE2\x94\x80\xE2\x94\x80\xE2\x94\x80\xE2\x94\x80"
+
+static void test_conversation(void)
+{
+    struct fixture f;
+    begin(&f, 12, 20);
+    say(&f, ROLE_USER, "hello *there*");
+    say(&f, ROLE_ASSISTANT, "Hi **you**.")->state = STATE_STOPPED;
+    keys(&f, "abc");
+    check_screen(&f, "new conversation\nYou\nhello *there*\n\nAssistant\nHi you.\n[stopped]\n\n\n"
+                     RULE20 "\n> abc\nm              ready\n");
+    CHECK(f.core.screen.cursor_shown && f.core.screen.cursor_row == 10 &&
+          f.core.screen.cursor_col == 5);
+    end(&f);
+}
+
+static void test_message_states(void)
+{
+    struct fixture f;
+    begin(&f, 30, 60);
+    say(&f, ROLE_SYSTEM, "be kind");
+    struct message *m = say(&f, ROLE_ASSISTANT, "text");
+    m->siblings = 3;
+    m->sibling_index = 1;
+    m->state = STATE_PARTIAL;
+    CHECK(shows(&f, "[incomplete: the answer was interrupted]"));
+    CHECK(shows(&f, "Assistant  version 2 of 3"));
+    CHECK(shows(&f, "System\nbe kind"));
+    f.model.status.phase = PHASE_DECODE; /* being written: no mark */
+    CHECK(!shows(&f, "[incomplete"));
+    f.model.status.phase = PHASE_IDLE;
+    m->state = STATE_LENGTH;
+    CHECK(shows(&f, "[cut: the token limit was reached]"));
+    m->state = STATE_FAILED;
+    CHECK(shows(&f, "[failed: this is the text so far]"));
+    end(&f);
+}
+
+static void test_thinking(void)
+{
+    struct fixture f;
+    begin(&f, 20, 60);
+    say(&f, ROLE_USER, "q");
+    struct message *m = say(&f, ROLE_ASSISTANT, "");
+    char thought[] = "first \xC3\xA4 idea\nsecond";
+    m->thinking = thought;
+    m->thinking_bytes = strlen(thought);
+    m->state = STATE_PARTIAL;
+    f.model.status.phase = PHASE_DECODE;
+    CHECK(shows(&f, "\xE2\x96\xB8 Thinking: 19 characters (Ctrl+T shows)"));
+    CHECK(!shows(&f, "second"));
+    stream(&f, "answer");
+    CHECK(shows(&f, "Thought: 19 characters"));
+    keys(&f, "\x14");
+    CHECK(shows(&f, "first \xC3\xA4 idea\nsecond\nanswer"));
+    keys(&f, "\x14");
+    CHECK(!shows(&f, "second"));
+    end(&f);
+}
+
+static void test_send_and_newlines(void)
+{
+    struct fixture f;
+    begin(&f, 24, 80);
+    draw(&f);
+    keys(&f, "a\nb\x1b\rc\x1b[13;2ud\x1b[13;2~e\x1b[27;2;13~f");
+    CHECK_STR(buf_cstr(&f.core.editor.text), "a\nb\nc\nd\ne\nf");
+    CHECK(f.core.layout.input.rows == 6);
+    CHECK(f.intents == 0);
+    keys(&f, "\r");
+    CHECK(f.intent.kind == UI_SEND);
+    CHECK_STR(f.intent.text, "a\nb\nc\nd\ne\nf");
+    CHECK(f.core.editor.text.len == 0 && f.core.layout.input.rows == 1);
+    keys(&f, "  \r"); /* nothing but blanks is not sent */
+    CHECK(f.intents == 1);
+    keys(&f, "\x15\x1b[A");
+    CHECK_STR(buf_cstr(&f.core.editor.text), "a\nb\nc\nd\ne\nf");
+    end(&f);
+}
+
+static void test_type_ahead(void)
+{
+    struct fixture f;
+    begin(&f, 24, 80);
+    say(&f, ROLE_USER, "q");
+    say(&f, ROLE_ASSISTANT, "")->state = STATE_PARTIAL;
+    f.model.status.phase = PHASE_DECODE;
+    draw(&f);
+    keys(&f, "next one\r");
+    CHECK(f.intents == 0);
+    CHECK_STR(buf_cstr(&f.core.editor.text), "next one");
+    CHECK(shows(&f, "the answer is still being written"));
+    keys(&f, "\x1b");
+    CHECK(f.intent.kind == UI_STOP && f.intents == 1);
+    keys(&f, "\x03");
+    CHECK(f.intent.kind == UI_STOP && f.intents == 2);
+    CHECK_STR(buf_cstr(&f.core.editor.text), "next one");
+    f.model.status.phase = PHASE_IDLE;
+    draw(&f);
+    keys(&f, "\r");
+    CHECK(f.intent.kind == UI_SEND);
+    end(&f);
+}
+
+static void test_interrupt(void)
+{
+    struct fixture f;
+    begin(&f, 24, 80);
+    draw(&f);
+    keys(&f, "draft\x03");
+    CHECK(f.core.editor.text.len == 0 && f.intents == 0);
+    keys(&f, "\x1b[A");
+    CHECK_STR(buf_cstr(&f.core.editor.text), "draft");
+    keys(&f, "\x03\x03");
+    CHECK(f.intents == 0 && shows(&f, "press Ctrl+C again to quit"));
+    f.now += 3000; /* too late: asks again */
+    keys(&f, "\x03");
+    CHECK(f.intents == 0);
+    keys(&f, "x\x7f\x03"); /* something else in between: asks again */
+    CHECK(f.intents == 0);
+    keys(&f, "\x03");
+    CHECK(f.intent.kind == UI_QUIT && f.intents == 1);
+    keys(&f, "x\x04"); /* Ctrl+D quits on empty input only */
+    CHECK(f.intents == 1);
+    keys(&f, "\x15\x04");
+    CHECK(f.intents == 2);
+    end(&f);
+}
+
+static void test_paste(void)
+{
+    struct fixture f;
+    struct buf in = BUF_INIT;
+    begin(&f, 24, 80);
+    draw(&f);
+    buf_str(&in, "\x1b[200~");
+    for (int i = 0; i < 20000; i++)
+        buf_printf(&in, "line %d\twith \x1b]52;c;eA==\x07 and \x1b[201~ marks\r\n", i);
+    buf_str(&in, "\x1b[201~");
+    clock_t before = clock();
+    keys_n(&f, in.v, in.len);
+    double seconds = (double)(clock() - before) / CLOCKS_PER_SEC;
+    CHECK(f.intents == 0);
+    size_t lines = 0;
+    for (size_t i = 0; i < f.core.editor.text.len; i++)
+        lines += f.core.editor.text.v[i] == '\n';
+    CHECK(lines == 20000);
+    CHECK(seconds < 1);
+    printf("# 20,000 lines, %zu bytes: %.3f s\n", in.len, seconds);
+    before = clock();
+    for (int i = 0; i < 20; i++)
+        keys(&f, "x\x1b[A"); /* still editable */
+    seconds = (double)(clock() - before) / CLOCKS_PER_SEC / 40;
+    printf("# then %.2f ms a key\n", seconds * 1000);
+    CHECK(seconds < 0.1);
+    CHECK(f.core.layout.input.rows == 8);
+    keys(&f, "\x1b[A\x1b[B\x1b[F\x1b[H");
+    buf_release(&in);
+    end(&f);
+}
+
+static void test_scrolling_while_streaming(void)
+{
+    struct fixture f;
+    begin(&f, 24, 40);
+    say(&f, ROLE_USER, "q");
+    say(&f, ROLE_ASSISTANT, "")->state = STATE_PARTIAL;
+    f.model.status.phase = PHASE_DECODE;
+    for (int i = 0; i < 100; i++) {
+        char s[32];
+        snprintf(s, sizeof s, "line %d\n\n", i);
+        stream(&f, s);
+        draw(&f);
+    }
+    CHECK(shows(&f, "line 99") && f.core.transcript.follow);
+    keys(&f, "\x1b[5~\x1b[5~");
+    CHECK(!f.core.transcript.follow);
+    CHECK(shows(&f, "more below"));
+    char *before[20];
+    for (int i = 0; i < 20; i++)
+        before[i] = row_text(&f, i + 1);
+    for (int i = 0; i < 500; i++) {
+        stream(&f, "word ");
+        draw(&f);
+    }
+    for (int i = 0; i < 20; i++) { /* what is read does not move */
+        char *now = row_text(&f, i + 1);
+        CHECK_STR(now, before[i]);
+        free(now);
+        free(before[i]);
+    }
+    CHECK(f.core.transcript.new_lines == 64); /* 500 words, 8 on a line, and a gap */
+    CHECK(shows(&f, "64 new lines below (End)"));
+    keys(&f, "\x1b[F");
+    CHECK(f.core.transcript.follow && f.core.transcript.new_lines == 0);
+    CHECK(!shows(&f, "below (End)"));
+    stream(&f, "\n\nlast");
+    CHECK(shows(&f, "last"));
+    end(&f);
+}
+
+static void test_anchor_over_resize(void)
+{
+    struct fixture f;
+    begin(&f, 24, 80);
+    for (int i = 0; i < 20; i++) {
+        char s[400] = "";
+        for (int k = 0; k < 30; k++)
+            snprintf(s + strlen(s), sizeof s - strlen(s), "m%d.%d words ", i, k);
+        say(&f, i % 2 ? ROLE_ASSISTANT : ROLE_USER, s);
+    }
+    draw(&f);
+    keys(&f, "\x1b[5~\x1b[5~\x1b[1;2A");
+    struct anchor top = f.core.transcript.top;
+    REQUIRE(!f.core.transcript.follow && top.place.part == PART_BODY && top.place.pos > 0);
+    static const int sizes[][2] = { { 24, 40 }, { 10, 25 }, { 50, 61 }, { 6, 30 }, { 24, 80 } };
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        f.rows = sizes[i][0];
+        f.cols = sizes[i][1];
+        draw(&f);
+        CHECK(!f.core.transcript.follow && f.core.transcript.top.message == top.message);
+        CHECK(f.core.transcript.top.place.part == PART_BODY);
+        CHECK(f.core.transcript.top.place.pos <= top.place.pos);
+    }
+    CHECK(f.core.transcript.new_lines == 0);
+    end(&f);
+}
+
+static void test_jump_and_edit(void)
+{
+    struct fixture f;
+    begin(&f, 24, 60);
+    for (int i = 0; i < 20; i++) {
+        char s[32];
+        snprintf(s, sizeof s, "message %d", i);
+        say(&f, i % 2 ? ROLE_ASSISTANT : ROLE_USER, s)->siblings = i == 19 ? 2 : 1;
+    }
+    draw(&f);
+    keys(&f, "\x12");
+    CHECK(f.intent.kind == UI_REGENERATE && f.intent.id == 119);
+    keys(&f, "\x1b[1;3D");
+    CHECK(f.intent.kind == UI_SIBLING && f.intent.id == 119 && f.intent.delta == -1);
+    keys(&f, "\x1b[1;3A\x1b[1;3A\x1b[1;3A\x1b[1;3A");
+    CHECK(f.core.transcript.selected == 116);
+    keys(&f, "\x1b[1;3A\x12"); /* the selected answer */
+    CHECK(f.intent.kind == UI_REGENERATE && f.intent.id == 115);
+    keys(&f, "\x1b[1;3A\x1b" "e");
+    CHECK_STR(buf_cstr(&f.core.editor.text), "message 14");
+    CHECK(shows(&f, "edit> message 14"));
+    keys(&f, "!\r");
+    CHECK(f.intent.kind == UI_EDIT && f.intent.id == 114);
+    CHECK_STR(f.intent.text, "message 14!");
+    CHECK(f.core.editing == 0 && f.core.transcript.follow);
+    keys(&f, "\x1b" "e"); /* nothing selected: the last of the user's */
+    CHECK_STR(buf_cstr(&f.core.editor.text), "message 18");
+    keys(&f, "\x1b");
+    CHECK(f.core.editor.text.len == 0 && f.core.editing == 0);
+    int before = f.intents;
+    f.model.status.phase = PHASE_DECODE;
+    draw(&f);
+    keys(&f, "\x12\x1b" "e\x1b[1;3C"); /* not while an answer is written */
+    CHECK(f.intents == before && f.core.editing == 0);
+    end(&f);
+}
+
+static void test_commands(void)
+{
+    struct fixture f;
+    begin(&f, 24, 60);
+    draw(&f);
+    keys(&f, "/help\r");
+    CHECK(f.core.view == &help_view && shows(&f, "Ctrl+J, Alt+Enter"));
+    keys(&f, "\x1b");
+    keys(&f, "/list\r");
+    CHECK(f.core.view == &list_view);
+    keys(&f, "\x1b");
+    keys(&f, "/search\r");
+    CHECK(f.core.view == &search_view);
+    keys(&f, "\x1b");
+    keys(&f, "/new\r");
+    CHECK(f.core.view == &chat_view && f.intent.kind == UI_NEW);
+    keys(&f, "/system be brief\r");
+    CHECK(f.intent.kind == UI_COMMAND);
+    CHECK_STR(f.intent.text, "/system be brief");
+    keys(&f, "/usr/bin is a path\r");
+    CHECK(f.intent.kind == UI_SEND);
+    keys(&f, "/quit\r");
+    CHECK(f.intent.kind == UI_QUIT);
+    end(&f);
+}
+
+static void test_list(void)
+{
+    struct fixture f;
+    begin(&f, 12, 60);
+    char a[] = "alpha", b[] = "Beta \x1b[2J", c[] = "\xC3\x84pfel", none[] = "";
+    struct chat chats[] = {
+        { .id = 1, .title = a, .n_messages = 3 }, { .id = 7, .title = b },
+        { .id = 3, .title = c }, { .id = 4, .title = none },
+    };
+    f.model.chats = chats;
+    f.model.n_chats = 4;
+    draw(&f);
+    keys(&f, "\x0f");
+    CHECK(shows(&f, "* Beta \\x1b[2J") && shows(&f, "(untitled)"));
+    CHECK(f.core.list.selected == 7); /* the shown one */
+    keys(&f, "\x1b[A\r");
+    CHECK(f.intent.kind == UI_OPEN && f.intent.id == 1 && f.core.view == &chat_view);
+    keys(&f, "\x0f\xC3\xA4pf"); /* filters without case */
+    CHECK(f.core.list.n == 1 && f.core.list.items[0].id == 3);
+    keys(&f, "\x1b[13~"); /* F3 goes elsewhere, and back */
+    keys(&f, "\x0f");
+    CHECK(f.core.list.n == 4);
+    keys(&f, "\x1b[F\x1b[12~");
+    CHECK(f.core.list.mode == LIST_RENAME);
+    keys(&f, "\x15new name\r");
+    CHECK(f.intent.kind == UI_RENAME && f.intent.id == 4);
+    CHECK_STR(f.intent.text, "new name");
+    int before = f.intents;
+    keys(&f, "\x1b[H\x1b[3~");
+    CHECK(shows(&f, "delete \"alpha\" for good? y/n"));
+    keys(&f, "n");
+    keys(&f, "\x1b[3~\x1b");
+    keys(&f, "\x1b[3~x");
+    CHECK(f.intents == before && f.core.list.mode == LIST_BROWSE);
+    keys(&f, "\x1b[3~y");
+    CHECK(f.intent.kind == UI_DELETE && f.intent.id == 1);
+    keys(&f, "zzz");
+    CHECK(shows(&f, "nothing fits the filter"));
+    keys(&f, "\r");
+    CHECK(f.intents == before + 1);
+    end(&f);
+}
+
+static void test_search(void)
+{
+    struct fixture f;
+    begin(&f, 14, 40);
+    for (int i = 0; i < 30; i++)
+        say(&f, i % 2 ? ROLE_ASSISTANT : ROLE_USER, "text");
+    draw(&f);
+    keys(&f, "\x13ro");
+    CHECK(f.intent.kind == UI_SEARCH);
+    CHECK_STR(f.intent.text, "ro");
+    struct ui_hit hits[] = {
+        { 5, 50, "first", "a \x02rose\x03 is a rose" },
+        { 7, 104, "second \x1b[2J", "the \x02ro\x03\x1b]0;x\x07" "ad" },
+    };
+    search_set(&f.core.search, hits, 2);
+    check_screen(&f, "Search\nfirst\n  a rose is a rose\nsecond \\x1b[2J\n"
+                     "  the ro\\x1b]0;x\\x07ad\n\n\n\n\n\n\n" RULE20 RULE20 "\nsearch> ro\n"
+                     "m                                  ready\n");
+    struct buf styles = BUF_INIT;
+    screen_dump_styles(&f.core.screen, &styles);
+    CHECK(strstr(buf_cstr(&styles), "ddMMMMdddddd") != NULL);
+    buf_release(&styles);
+    keys(&f, "\x1b[B\r");
+    CHECK(f.intent.kind == UI_OPEN && f.intent.id == 7 && f.intent.message_id == 104);
+    CHECK(f.core.view == &chat_view && !f.core.transcript.follow);
+    CHECK(f.core.transcript.top.message == 4 && f.core.transcript.selected == 104);
+    keys(&f, "\x13zz");
+    search_set(&f.core.search, NULL, 0);
+    CHECK(shows(&f, "nothing found"));
+    keys(&f, "\x1b[B\x1b[A\x1b[6~\x1b");
+    CHECK(f.core.view == &chat_view);
+    end(&f);
+}
+
+static void test_hostile_text_everywhere(void)
+{
+    static char evil[] = "x\x1b]52;c;eA==\x07\x1b[2J\x9b\xC2\x9b\xE2\x80\xAE\r\x08y";
+    struct fixture f;
+    begin(&f, 24, 100);
+    f.chat.title = evil;
+    f.model.notice = evil;
+    f.model.status.model = f.model.status.device = f.model.status.note = evil;
+    say(&f, ROLE_USER, evil);
+    say(&f, ROLE_ASSISTANT, evil);
+    say(&f, ROLE_SYSTEM, evil);
+    f.messages[1].thinking = evil;
+    f.messages[1].thinking_bytes = strlen(evil);
+    editor_set(&f.core.editor, evil);
+    f.core.transcript.thinking = true;
+    char *got = screen_text(&f);
+    for (const char *s = got; *s; s++)
+        CHECK((unsigned char)*s >= 0x20 || *s == '\n');
+    CHECK(strstr(got, "\xC2\x9b") == NULL && strstr(got, "\xE2\x80\xAE") == NULL);
+    CHECK(strstr(got, "\\x1b]52;c;eA==\\x07") != NULL);
+    free(got);
+    end(&f);
+}
+
+/* Every size, while text streams and keys are pressed: no crash, and a fresh
+ * front end at the same place draws the same. */
+static void test_resize_storm(void)
+{
+    struct fixture f;
+    begin(&f, 24, 80);
+    say(&f, ROLE_USER, "q \xE4\xBD\xA0\xE5\xA5\xBD");
+    say(&f, ROLE_ASSISTANT, "")->state = STATE_PARTIAL;
+    f.model.status.phase = PHASE_DECODE;
+    uint32_t seed = 17;
+    for (int i = 0; i < 400; i++) {
+        seed = seed * 1664525u + 1013904223u;
+        f.rows = (int)(seed >> 8) % 101;
+        f.cols = (int)(seed >> 16) % 301;
+        if (i % 4 == 0)
+            f.rows = f.cols = (int)(seed >> 24) % 6;
+        stream(&f, i % 3 ? "some **text** with `code` and \xF0\x9F\x98\x80 " : "\n\n- item\n");
+        keys(&f, i % 7 == 0 ? "\x1b[5~" : i % 7 == 3 ? "\x1b[6~" : "k");
+    }
+    keys(&f, "\x1b[1;5F");
+    f.rows = 24;
+    f.cols = 80;
+    char *got = screen_text(&f);
+    struct core fresh;
+    core_init(&fresh, NULL);
+    editor_set(&fresh.editor, buf_cstr(&f.core.editor.text));
+    core_draw(&fresh, &f.model, 24, 80);
+    struct buf want = BUF_INIT;
+    screen_dump(&fresh.screen, &want);
+    CHECK_STR(got, want.v);
+    free(got);
+    buf_release(&want);
+    core_release(&fresh);
+    end(&f);
+}
+
+static double stream_cost(struct fixture *f, int tokens)
+{
+    struct timespec a, b;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &a);
+    for (int i = 0; i < tokens; i++) {
+        stream(f, i % 12 ? "word " : "word\n\n");
+        draw(f);
+    }
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &b);
+    return ((double)(b.tv_sec - a.tv_sec) * 1e6 + (double)(b.tv_nsec - a.tv_nsec) / 1e3) /
+           tokens;
+}
+
+/* A token costs the same in a message of 1 MB as in a short one. */
+static void test_cost_per_token(void)
+{
+    struct fixture f;
+    begin(&f, 24, 80);
+    say(&f, ROLE_USER, "q");
+    say(&f, ROLE_ASSISTANT, "")->state = STATE_PARTIAL;
+    f.model.status.phase = PHASE_DECODE;
+    stream_cost(&f, 300);
+    double small = stream_cost(&f, 1000);
+    for (int i = 0; i < 1 << 17; i++)
+        stream(&f, i % 12 ? "another " : "another\n\n");
+    draw(&f);
+    double large = stream_cost(&f, 1000);
+    printf("# per token: %.1f us at 6 KB, %.1f us at %zu KB\n", small, large,
+           f.texts[1].len >> 10);
+    CHECK(f.texts[1].len > 1000000);
+    CHECK(large < small * 2 + 20);
+    end(&f);
+}
+
+static void test_small_windows(void)
+{
+    struct fixture f;
+    begin(&f, 4, 80);
+    say(&f, ROLE_USER, "q");
+    check_screen(&f, "tern: window too small\n\n\n\n");
+    f.rows = 1;
+    f.cols = 1;
+    check_screen(&f, "t\n");
+    f.rows = 5;
+    f.cols = 20;
+    keys(&f, "hi");
+    check_screen(&f, "You\nq\n\n> hi\nm              ready\n");
+    f.rows = f.cols = 0;
+    check_screen(&f, "");
+    end(&f);
+}
+
+TEST_MAIN(T(test_conversation), T(test_message_states), T(test_thinking),
+          T(test_send_and_newlines), T(test_type_ahead), T(test_interrupt), T(test_paste),
+          T(test_scrolling_while_streaming), T(test_anchor_over_resize), T(test_jump_and_edit),
+          T(test_commands), T(test_list), T(test_search), T(test_hostile_text_everywhere),
+          T(test_resize_storm), T(test_cost_per_token), T(test_small_windows))
