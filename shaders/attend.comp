@@ -1,117 +1,196 @@
-/* attend.comp - attention of one token over one split of its history, for all
- * query heads that share a kv head.
+/* attend.comp - causal attention over the KV cache: one share of the positions
+ * for one token and the query heads of one kv head.
  *
- * The invocations of a subgroup share the D values of a head, QUADS quads each;
- * subgroups take positions in turn, each with a running maximum and sum of its
- * own, without a barrier, and are merged once at the end. HEADS query heads at
- * a time, so that a key and value row serves them all. */
+ * LANES neighbouring invocations are a stream: they share the dims, take every
+ * STREAMS-th batch of positions and keep their own online softmax, without
+ * barriers; the streams of a workgroup meet once at the end. HEADS query heads
+ * are worked on at a time, so that queries and sums stay in registers.
+ *
+ * Partials, private to this kernel and merge.comp, T = ctl.n_tokens: sums of
+ * exp(s - m) v as f32[T][n_head][splits][D], then vec2(m, sum of exp(s - m))
+ * [T][n_head][splits]. A share without positions has m = NO_SCORE, sum 0. */
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 #include "ctl.glsl"
 #include "reduce.glsl"
-#include "kv.glsl"
 
 layout(constant_id = 1) const uint D = 256;
-layout(constant_id = 2) const uint GROUP = 2;    /* query heads a kv head */
-layout(constant_id = 3) const uint SUBGROUP = 8; /* invocations a subgroup */
-layout(constant_id = 4) const uint HEADS = 2;    /* at a time, divides GROUP */
+layout(constant_id = 2) const uint QUERIES = 2; /* query heads a kv head */
+layout(constant_id = 3) const uint LANES = 8;   /* divides D / 8; <= subgroup */
+layout(constant_id = 4) const uint STREAMS = 1; /* workgroup: LANES * STREAMS */
+layout(constant_id = 5) const uint HEADS = 2;   /* divides QUERIES */
+layout(constant_id = 6) const uint BATCH = 2;   /* positions a round */
 
 layout(push_constant) uniform push_block { push_attend p; };
 layout(set = 0, binding = 0, std430) readonly buffer ctl_buffer { ctl_block ctl; };
-layout(set = 0, binding = 1, std430) readonly buffer q_block { vec4 query[]; };
-layout(set = 0, binding = 2, std430) readonly buffer k_block { KV_QUAD k_cache[]; };
-layout(set = 0, binding = 3, std430) readonly buffer v_block { KV_QUAD v_cache[]; };
-layout(set = 0, binding = 4, std430) writeonly buffer out_block_ { float partial[]; };
+layout(set = 0, binding = 1, std430) readonly buffer q_block { vec4 q_in[]; };
+#define KV_K 2
+#define KV_V 3
+#define KV_ACCESS readonly
+#include "kv.glsl"
+layout(set = 0, binding = 4, std430) writeonly buffer sums_block { vec4 sums[]; };
+layout(set = 0, binding = 4, std430) writeonly buffer max_block { vec2 maxima[]; };
 
-const uint QUADS = D / 4 > SUBGROUP ? D / 4 / SUBGROUP : 1;
-const uint MAX_SUBGROUPS = 8;
-const float LOWEST = -1e30; /* finite, so that differences are never NaN */
+const float NO_SCORE = -1.0e30;      /* finite: differences are never NaN */
+const uint UNITS = D / 8 / LANES;    /* units of 8 dims an invocation */
+const uint OWN = 2 * UNITS;          /* quads an invocation */
+const uint HELD = HEADS * OWN;
+/* Heads whose sums meet in workgroup memory at the same time, 15 KiB. */
+const uint ROOM = 960 / (STREAMS * (D / 4));
+const uint TOGETHER = ROOM < 1 ? 1 : ROOM < HEADS ? ROOM : HEADS;
 
-shared vec4 merge_acc[MAX_SUBGROUPS][D / 4];
-shared vec2 merge_ml[MAX_SUBGROUPS]; /* maximum, sum */
+const uint SHARED_QUADS = STREAMS > 1 ? STREAMS * TOGETHER * (D / 4) : 1;
+const uint SHARED_MAXIMA = STREAMS > 1 ? STREAMS * HEADS : 1;
+shared vec4 sums_s[SHARED_QUADS];
+shared vec2 maxima_s[SHARED_MAXIMA];
 
-/* One subgroup's results for HEADS heads. */
-vec4 acc[HEADS][QUADS];
-float top[HEADS], sum[HEADS];
-
-void scan(uint first_head, uint kv_head, uint token, uint begin, uint end)
+/* Where a head's partials of this token and share go. */
+uint slot(uint head)
 {
-    uint lane = gl_SubgroupInvocationID;
-    bool mine = lane < D / 4; /* a head of 64 values has fewer quads than some subgroups */
-    vec4 q[HEADS][QUADS];
-    [[unroll]] for (uint h = 0; h < HEADS; h++) {
-        top[h] = LOWEST;
-        sum[h] = 0.0;
-        [[unroll]] for (uint j = 0; j < QUADS; j++) {
-            uint at = (token * p.n_head + first_head + h) * (D / 4) + j * SUBGROUP + lane;
-            q[h][j] = mine ? query[at] * p.scale : vec4(0.0);
-            acc[h][j] = vec4(0.0);
+    return (gl_WorkGroupID.z * p.n_head + head) * p.splits + gl_WorkGroupID.y;
+}
+
+void write_sums(uint head, uint quad, vec4 v)
+{
+    sums[slot(head) * (D / 4) + quad] = v;
+}
+
+void write_maximum(uint head, float m, float l)
+{
+    maxima[ctl.n_tokens * p.n_head * p.splits * (D / 2) + slot(head)] = vec2(m, l);
+}
+
+/* Positions first, first + STREAMS, .. below end, BATCH of them, into the
+ * running maxima, sums and outputs. */
+void attend_batch(uint first, uint end, uint lane, vec4 q[HELD], inout float m[HEADS],
+                  inout float l[HEADS], inout vec4 acc[HELD])
+{
+    float score[HEADS * BATCH];
+    KV_UNIT v[UNITS * BATCH];
+    [[unroll]] for (uint b = 0; b < BATCH; b++) {
+        uint position = first + b * STREAMS;
+        uint row = (min(position, end - 1) * p.n_head_kv + gl_WorkGroupID.x) * (D / 8);
+        KV_UNIT k[UNITS];
+        [[unroll]] for (uint u = 0; u < UNITS; u++)
+            k[u] = k_cache[row + u * LANES + lane];
+        [[unroll]] for (uint u = 0; u < UNITS; u++)
+            v[b * UNITS + u] = v_cache[row + u * LANES + lane];
+        [[unroll]] for (uint h = 0; h < HEADS; h++) {
+            vec4 s = vec4(0.0);
+            [[unroll]] for (uint u = 0; u < UNITS; u++)
+                s += kv_lo(k[u]) * q[h * OWN + 2 * u] + kv_hi(k[u]) * q[h * OWN + 2 * u + 1];
+            float dot_qk = lanes_add(s.x + s.y + s.z + s.w, LANES);
+            /* Below NO_SCORE, so that it weighs nothing even alone. */
+            score[h * BATCH + b] = position < end ? dot_qk : 2.0 * NO_SCORE;
         }
     }
-    for (uint pos = begin + gl_SubgroupID; pos < end; pos += gl_NumSubgroups) {
-        uint row = (pos * p.n_head_kv + kv_head) * (D / 4) + (mine ? lane : 0);
-        vec4 k[QUADS], v[QUADS];
-        [[unroll]] for (uint j = 0; j < QUADS; j++) {
-            k[j] = kv_load(k_cache[row + j * SUBGROUP]);
-            v[j] = kv_load(v_cache[row + j * SUBGROUP]);
-        }
-        [[unroll]] for (uint h = 0; h < HEADS; h++) {
-            float s = 0.0;
-            [[unroll]] for (uint j = 0; j < QUADS; j++)
-                s += dot(q[h][j], k[j]);
-            s = lanes_add(s, SUBGROUP);
-            float m = max(top[h], s), old = exp(top[h] - m), w = exp(s - m);
-            top[h] = m;
-            sum[h] = sum[h] * old + w;
-            [[unroll]] for (uint j = 0; j < QUADS; j++)
-                acc[h][j] = acc[h][j] * old + w * v[j];
+    [[unroll]] for (uint h = 0; h < HEADS; h++) {
+        float top = m[h];
+        [[unroll]] for (uint b = 0; b < BATCH; b++)
+            top = max(top, score[h * BATCH + b]);
+        float keep = exp(m[h] - top);
+        m[h] = top;
+        l[h] *= keep;
+        [[unroll]] for (uint i = 0; i < OWN; i++)
+            acc[h * OWN + i] *= keep;
+        [[unroll]] for (uint b = 0; b < BATCH; b++) {
+            float w = exp(score[h * BATCH + b] - top);
+            l[h] += w;
+            [[unroll]] for (uint u = 0; u < UNITS; u++) {
+                acc[h * OWN + 2 * u] += w * kv_lo(v[b * UNITS + u]);
+                acc[h * OWN + 2 * u + 1] += w * kv_hi(v[b * UNITS + u]);
+            }
         }
     }
 }
 
-/* Joins the subgroups' results of head h and writes them. */
-void finish(uint h, uint head, uint token)
+/* The streams' results together; every invocation of the workgroup calls it. */
+void merge_streams(uint head0, uint lane, uint stream, float m[HEADS], float l[HEADS],
+                   vec4 acc[HELD])
 {
-    uint lane = gl_SubgroupInvocationID;
-    if (lane < D / 4)
-        [[unroll]] for (uint j = 0; j < QUADS; j++)
-            merge_acc[gl_SubgroupID][j * SUBGROUP + lane] = acc[h][j];
+    uint local = stream * LANES + lane;
+    barrier(); /* the heads before these have been read */
     if (lane == 0)
-        merge_ml[gl_SubgroupID] = vec2(top[h], sum[h]);
+        [[unroll]] for (uint h = 0; h < HEADS; h++)
+            maxima_s[h * STREAMS + stream] = vec2(m[h], l[h]);
     barrier();
-    float m = LOWEST, l = 0.0;
-    for (uint s = 0; s < gl_NumSubgroups; s++)
-        m = max(m, merge_ml[s].x);
-    for (uint s = 0; s < gl_NumSubgroups; s++)
-        l += merge_ml[s].y * exp(merge_ml[s].x - m);
-    uint out_at = ((token * p.n_head + head) * p.splits + gl_WorkGroupID.y) * (D + 2);
-    for (uint c = local_index(); c < D / 4; c += gl_WorkGroupSize.x) {
-        vec4 v = vec4(0.0);
-        for (uint s = 0; s < gl_NumSubgroups; s++)
-            v += merge_acc[s][c] * exp(merge_ml[s].x - m);
-        [[unroll]] for (uint k = 0; k < 4; k++)
-            partial[out_at + 4 * c + k] = v[k];
+    [[unroll]] for (uint h = 0; h < HEADS; h++) {
+        float top = NO_SCORE, sum = 0.0;
+        [[unroll]] for (uint s = 0; s < STREAMS; s++)
+            top = max(top, maxima_s[h * STREAMS + s].x);
+        [[unroll]] for (uint s = 0; s < STREAMS; s++)
+            sum += exp(maxima_s[h * STREAMS + s].x - top) * maxima_s[h * STREAMS + s].y;
+        if (local == 0)
+            write_maximum(head0 + h, top, sum);
+        float f = exp(m[h] - top);
+        uint at = (h % TOGETHER * STREAMS + stream) * (D / 4);
+        [[unroll]] for (uint i = 0; i < OWN; i++)
+            sums_s[at + kv_quad(i, lane, LANES)] = f * acc[h * OWN + i];
+        if (h % TOGETHER == TOGETHER - 1 || h == HEADS - 1) {
+            uint from = h / TOGETHER * TOGETHER;
+            barrier();
+            for (uint i = local; i < (h + 1 - from) * (D / 4); i += LANES * STREAMS) {
+                vec4 total = vec4(0.0);
+                at = i / (D / 4) * STREAMS * (D / 4) + i % (D / 4);
+                [[unroll]] for (uint s = 0; s < STREAMS; s++)
+                    total += sums_s[at + s * (D / 4)];
+                write_sums(head0 + from + i / (D / 4), i % (D / 4), total);
+            }
+            if (h < HEADS - 1)
+                barrier();
+        }
     }
-    if (local_index() == 0) {
-        partial[out_at + D] = m;
-        partial[out_at + D + 1] = l;
+}
+
+/* HEADS query heads from head0 on over positions [begin, end). */
+void attend_heads(uint head0, uint begin, uint end, uint lane, uint stream)
+{
+    vec4 q[HELD], acc[HELD];
+    float m[HEADS], l[HEADS];
+    [[unroll]] for (uint h = 0; h < HEADS; h++) {
+        m[h] = NO_SCORE;
+        l[h] = 0.0;
+        [[unroll]] for (uint i = 0; i < OWN; i++) {
+            uint row = gl_WorkGroupID.z * p.n_head + head0 + h;
+            q[h * OWN + i] = p.scale * q_in[row * (D / 4) + kv_quad(i, lane, LANES)];
+            acc[h * OWN + i] = vec4(0.0);
+        }
     }
-    barrier();
+    /* Tested at its end, like all loops here: a CPU device would otherwise run
+     * the body once more with all lanes masked. A stream without positions
+     * reads the last one and gives it no weight. */
+    uint first = begin + stream;
+    do {
+        attend_batch(first, end, lane, q, m, l, acc);
+        first += STREAMS * BATCH;
+    } while (first < end);
+    if (STREAMS > 1) {
+        merge_streams(head0, lane, stream, m, l, acc);
+    } else {
+        [[unroll]] for (uint h = 0; h < HEADS; h++) {
+            [[unroll]] for (uint i = 0; i < OWN; i++)
+                write_sums(head0 + h, kv_quad(i, lane, LANES), acc[h * OWN + i]);
+            if (lane == 0)
+                write_maximum(head0 + h, m[h], l[h]);
+        }
+    }
 }
 
 void main()
 {
-    uint kv_head = gl_WorkGroupID.x, token = gl_WorkGroupID.z;
+    uint token = gl_WorkGroupID.z;
     if (ctl.stop != 0 || token >= ctl.n_tokens)
         return;
-    uint length = ctl.pos + token + 1;
-    uint each = (length + p.splits - 1) / p.splits;
-    uint begin = min(gl_WorkGroupID.y * each, length), end = min(begin + each, length);
-    for (uint g = 0; g < GROUP; g += HEADS) {
-        uint first_head = kv_head * GROUP + g;
-        scan(first_head, kv_head, token, begin, end);
-        [[unroll]] for (uint h = 0; h < HEADS; h++)
-            finish(h, first_head + h, token);
-    }
+    uint local = local_index();
+    uint n = ctl.pos + token + 1;
+    uint share = (n + p.splits - 1) / p.splits;
+    uint begin = min(gl_WorkGroupID.y * share, n);
+    uint end = min(begin + share, n); /* at least 1 */
+    uint head0 = 0;
+    do {
+        attend_heads(gl_WorkGroupID.x * QUERIES + head0, begin, end, local % LANES,
+                     local / LANES);
+        head0 += HEADS;
+    } while (head0 < QUERIES);
 }

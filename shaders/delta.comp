@@ -290,8 +290,9 @@ void main()
         uint count = min(TILE, n_tokens - first);
         convolve_tile(local, first, count);
         barrier();
-        if (local < count * 8)
-            prepare_step(local / 8, first + local / 8, local % 8);
+        [[unroll]] for (uint i = 0; i < TILE * 8; i += GROUP)
+            if (i + local < count * 8)
+                prepare_step((i + local) / 8, first + (i + local) / 8, local % 8);
         barrier();
         uint pass = 0;
         do {

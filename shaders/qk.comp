@@ -1,55 +1,50 @@
-/* qk.comp - norm and rotation of a token's query and key heads, and its K/V
- * cache row. One workgroup a head and token; heads beyond n_head are k heads,
- * which write the v head of the same number too. */
+/* qk.comp - per token and head: RMS norm of q or k, rotary embedding (NeoX
+ * pairs: dim i with dim i + rope_pairs), q to its buffer, k and v to row
+ * ctl.pos + token of the caches. The workgroup is a run of lanes inside one
+ * subgroup, so nothing waits; an invocation reads the partners of its rotated
+ * dims again instead of exchanging them. */
 #version 450
 #extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
 #include "ctl.glsl"
-#include "kv.glsl"
+#include "reduce.glsl"
 
 layout(constant_id = 1) const uint D = 256;
+layout(constant_id = 2) const uint LANES = 8; /* the workgroup; divides D / 8 */
 
 layout(push_constant) uniform push_block { push_qk p; };
 layout(set = 0, binding = 0, std430) readonly buffer ctl_buffer { ctl_block ctl; };
-layout(set = 0, binding = 1, std430) readonly buffer proj_block { float proj[]; };
-layout(set = 0, binding = 2, std430) readonly buffer q_norm_block { float q_norm[]; };
-layout(set = 0, binding = 3, std430) readonly buffer k_norm_block { float k_norm[]; };
-layout(set = 0, binding = 4, std430) readonly buffer rope_block { vec2 rope[]; };
+layout(set = 0, binding = 1, std430) readonly buffer proj_block { vec4 proj[]; };
+layout(set = 0, binding = 2, std430) readonly buffer q_norm_block { vec4 q_norm[]; };
+layout(set = 0, binding = 3, std430) readonly buffer k_norm_block { vec4 k_norm[]; };
+layout(set = 0, binding = 4, std430) readonly buffer rope_block { vec4 rope[]; };
 layout(set = 0, binding = 5, std430) writeonly buffer q_block { vec4 q_out[]; };
-layout(set = 0, binding = 6, std430) writeonly buffer k_block { KV_QUAD k_cache[]; };
-layout(set = 0, binding = 7, std430) writeonly buffer v_block { KV_QUAD v_cache[]; };
+#define KV_K 6
+#define KV_V 7
+#define KV_ACCESS writeonly
+#include "kv.glsl"
 
-shared float sums[64];
+const uint QUADS = D / 4;
+const uint EACH = QUADS / LANES; /* quads an invocation, even */
 
-/* Sum over the workgroup, which has at most 64 subgroups. */
-float group_sum(float v)
+vec4 norm_weight(bool is_q, uint quad)
 {
-    v = subgroupAdd(v);
-    if (gl_NumSubgroups == 1)
-        return v;
-    if (subgroupElect())
-        sums[gl_SubgroupID] = v;
-    barrier();
-    float sum = 0.0;
-    for (uint i = 0; i < gl_NumSubgroups; i++)
-        sum += sums[i];
-    return sum;
+    if (is_q)
+        return q_norm[quad];
+    return k_norm[quad];
 }
 
-float normed(uint first, uint i, float factor, bool is_q)
+/* Quad y of a normalised vector after rotation; base: its raw values. */
+vec4 rotate(vec4 y, uint quad, uint base, bool is_q, float inv, uint position)
 {
-    return proj[first + i] * factor * (is_q ? q_norm[i] : k_norm[i]);
-}
-
-/* Value i of the rotated head: pairs (i, i + pairs) turn, the rest stays. */
-float rotated(uint first, uint i, float factor, bool is_q, uint row)
-{
-    float v = normed(first, i, factor, is_q);
-    if (i >= 2 * p.rope_pairs)
-        return v;
-    bool low = i < p.rope_pairs;
-    float other = normed(first, low ? i + p.rope_pairs : i - p.rope_pairs, factor, is_q);
-    vec2 turn = rope[row * p.rope_pairs + (low ? i : i - p.rope_pairs)];
-    return low ? v * turn.x - other * turn.y : v * turn.x + other * turn.y;
+    uint half_quads = p.rope_pairs / 4;
+    bool low = quad < half_quads;
+    uint partner = low ? quad + half_quads : quad - half_quads;
+    vec4 other = proj[base + partner] * norm_weight(is_q, partner) * inv;
+    uint pair = (position * p.rope_pairs + (low ? quad : partner) * 4) / 2;
+    vec4 a = rope[pair], b = rope[pair + 1];
+    vec4 c = vec4(a.xz, b.xz), s = vec4(a.yw, b.yw);
+    return low ? y * c - other * s : other * s + y * c;
 }
 
 void main()
@@ -57,26 +52,36 @@ void main()
     uint token = gl_WorkGroupID.y, head = gl_WorkGroupID.x;
     if (ctl.stop != 0 || token >= ctl.n_tokens)
         return;
+    uint lane = local_index();
     bool is_q = head < p.n_head;
-    uint kv_head = head - p.n_head, base = token * p.proj_stride;
-    uint first = base + (is_q ? head * 2 * D : p.k_offset + kv_head * D);
-    float ss = 0.0;
-    for (uint i = gl_LocalInvocationIndex; i < D; i += gl_WorkGroupSize.x)
-        ss += proj[first + i] * proj[first + i];
-    float factor = inversesqrt(group_sum(ss) / float(D) + p.eps);
-    uint row = ctl.pos + token;
-    for (uint c = gl_LocalInvocationIndex; c < D / 4; c += gl_WorkGroupSize.x) {
-        vec4 v;
-        for (uint k = 0; k < 4; k++)
-            v[k] = rotated(first, 4 * c + k, factor, is_q, row);
-        if (is_q) {
-            q_out[(token * p.n_head + head) * (D / 4) + c] = v;
-        } else {
-            uint at = (row * p.n_head_kv + kv_head) * (D / 4) + c;
-            uint from = base + p.v_offset + kv_head * D + 4 * c;
-            k_cache[at] = kv_store(v);
-            v_cache[at] = kv_store(vec4(proj[from], proj[from + 1], proj[from + 2],
-                                        proj[from + 3]));
-        }
+    uint row = token * p.proj_stride;
+    uint base = (row + (is_q ? head * 2 * D : p.k_offset + (head - p.n_head) * D)) / 4;
+    vec4 x[EACH];
+    vec4 sum = vec4(0.0);
+    [[unroll]] for (uint i = 0; i < EACH; i++) {
+        x[i] = proj[base + kv_quad(i, lane, LANES)];
+        sum += x[i] * x[i];
+    }
+    float total = lanes_add(sum.x + sum.y + sum.z + sum.w, LANES);
+    float inv = inversesqrt(total / float(D) + p.eps);
+    uint position = ctl.pos + token;
+    [[unroll]] for (uint i = 0; i < EACH; i++) {
+        uint quad = kv_quad(i, lane, LANES);
+        x[i] *= norm_weight(is_q, quad) * inv;
+        if (quad < p.rope_pairs / 2)
+            x[i] = rotate(x[i], quad, base, is_q, inv, position);
+    }
+    if (is_q) {
+        [[unroll]] for (uint i = 0; i < EACH; i++)
+            q_out[(token * p.n_head + head) * QUADS + kv_quad(i, lane, LANES)] = x[i];
+        return;
+    }
+    uint b = head - p.n_head;
+    uint v_base = (row + p.v_offset + b * D) / 4;
+    uint cache = (position * p.n_head_kv + b) * (D / 8);
+    [[unroll]] for (uint i = 0; i < EACH; i += 2) {
+        uint unit = i / 2 * LANES + lane;
+        k_cache[cache + unit] = kv_pack(x[i], x[i + 1]);
+        v_cache[cache + unit] = kv_pack(proj[v_base + 2 * unit], proj[v_base + 2 * unit + 1]);
     }
 }
