@@ -92,12 +92,14 @@ $(B)/storage/schema.sql.h: storage/schema.sql
 	@sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/^/"/' -e 's/$$/\\n"/' $< > $@
 $(patsubst %.c,$(B)/%.o,$(wildcard storage/*.c)): $(B)/storage/schema.sql.h
 
-# Tests: tests/FOLDER/test_x.c links the other sources of its folder, the
+# Tests: tests/FOLDER/x.c is a program if it is named test_* or has a main()
+# (those that scripts run). It links the other sources of its folder, the
 # library of that name and what lies below it.
 TESTS := $(patsubst %.c,$(B)/%,$(wildcard tests/*/test_*.c))
+TOOLS := $(patsubst %.c,$(B)/%,$(shell grep -l '^int main(' tests/*/*.c /dev/null))
 define test_rule
-$(filter $(B)/tests/$(1)/%,$(TESTS)): $(B)/%: $(B)/%.o \
-    $(patsubst %.c,$(B)/%.o,$(filter-out tests/$(1)/test_%,$(wildcard tests/$(1)/*.c))) \
+$(filter $(B)/tests/$(1)/%,$(TESTS) $(TOOLS)): $(B)/%: $(B)/%.o \
+    $(patsubst %,%.o,$(filter-out $(TESTS) $(TOOLS),$(patsubst %.c,$(B)/%,$(wildcard tests/$(1)/*.c)))) \
     $(foreach d,$(2),$(call lib,$(d)))
 	$$(call Q,LD)$$(CC) $$(CFLAGS) $$(LDFLAGS) $$^ $$(LDLIBS) -o $$@
 endef
@@ -118,7 +120,7 @@ endif
 ifneq ($(ONLY),)
 SUITE := $(foreach t,$(SUITE),$(if $(findstring $(ONLY),$(t)),$(t)))
 endif
-suite: $(B)/tern $(filter $(TESTS),$(SUITE)) $(SPV)
+suite: $(B)/tern $(filter $(TESTS),$(SUITE)) $(TOOLS) $(SPV)
 
 chat:
 	@.ci/deps build
