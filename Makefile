@@ -96,7 +96,7 @@ $(patsubst %.c,$(B)/%.o,$(wildcard storage/*.c)): $(B)/storage/schema.sql.h
 # (those that scripts run). It links the other sources of its folder, the
 # library of that name and what lies below it.
 TESTS := $(patsubst %.c,$(B)/%,$(wildcard tests/*/test_*.c))
-TOOLS := $(patsubst %.c,$(B)/%,$(shell grep -l '^int main(' tests/*/*.c /dev/null))
+TOOLS := $(patsubst %.c,$(B)/%,$(shell grep -lw '^int main' tests/*/*.c /dev/null))
 define test_rule
 $(filter $(B)/tests/$(1)/%,$(TESTS) $(TOOLS)): $(B)/%: $(B)/%.o \
     $(patsubst %,%.o,$(filter-out $(TESTS) $(TOOLS),$(patsubst %.c,$(B)/%,$(wildcard tests/$(1)/*.c)))) \
