@@ -1,7 +1,7 @@
 /* gguf_file.h - inside of gguf.h, shared by the gguf_*.c files only.
  *
  * Limits that no published model comes near keep a hostile header from asking
- * for more memory than a few times what the file itself takes. */
+ * for much more memory than the file itself takes. */
 #ifndef ENGINE_GGUF_FILE_H
 #define ENGINE_GGUF_FILE_H
 

@@ -316,9 +316,6 @@ static int find_global(struct finder *f)
     const struct tensor *embd = gguf_tensor_find(f->g, "token_embd.weight");
     if (!embd)
         return missing(f, "token_embd.weight");
-    if (embd->ne[1] > INT32_MAX)
-        return err_set(f->err, "has %" PRIu64 " tokens; the file is damaged",
-                       embd->ne[1]);
     f->hp->n_vocab = (uint32_t)embd->ne[1];
     f->dims[D_V] = f->hp->n_vocab;
     if (find_tensor(f, "token_embd.weight", false, matrix, &w->token_embd) < 0 ||

@@ -10,8 +10,8 @@
 static void test_every_field(void)
 {
     static const uint64_t values[] = {
-        0, 1, 2, 3, 5, 9, 12, 13, 31, 42, 255, 1ull << 16, 1ull << 24, 1ull << 30,
-        1ull << 31, UINT32_MAX, 1ull << 32, 1ull << 61, 1ull << 62, INT64_MAX,
+        0, 1, 2, 3, 5, 9, 12, 13, 31, 42, 255, 1ull << 16, 1ull << 18, 1ull << 24,
+        1ull << 30, 1ull << 31, UINT32_MAX, 1ull << 32, 1ull << 61, 1ull << 62, INT64_MAX,
         1ull << 63, UINT64_MAX - 31, UINT64_MAX - 7, UINT64_MAX,
     };
     char path[256];
@@ -239,28 +239,38 @@ static void test_bad_tensors(void)
         try_info(&(struct info){ "t", 1, removed[i], 2, small, 128 }, "does not know");
 }
 
-/* A sparse file may be far larger than what its header can justify. */
+/* A sparse file may be far larger than what its header can justify; then the
+ * limits, not the end of the file, must stop the reader. */
 static void test_sparse_giant(void)
 {
     static const char *const word[] = { "x" };
+    enum { N_TENSORS = 8, N_KEYS = 16 };
     char path[256];
     struct gguf_writer w;
-    uint64_t giant = 1ull << 40;
     gw_path(path, "giant.gguf");
     gw_begin(&w);
     gw_strs(&w, "words", word, 1);
+    gw_array(&w, "bytes", GGUF_U8, 0);
+    gw_str(&w, "text", "");
     gw_finish(&w);
-    gw_patch(&w, 16, UINT64_MAX, 8);
-    gw_save_cut(&w, path, giant);
-    CHECK(!opens(path));
-    gw_patch(&w, 16, 1, 8);
-    gw_patch(&w, w.marks[6].at, 1 << 25, 8);
-    gw_save_cut(&w, path, giant);
-    CHECK(!opens(path));
-    gw_patch(&w, 8, 1ull << 32, 8);
-    gw_patch(&w, w.marks[6].at, 1, 8);
-    gw_save_cut(&w, path, giant);
-    CHECK(!opens(path));
+    const size_t n_words = w.marks[6].at, n_bytes = w.marks[11].at;
+    const size_t text = w.marks[14].at;
+    const struct { size_t at; uint64_t good, bad; const char *expected; } rows[] = {
+        { N_TENSORS, 0, GGUF_MAX_TENSORS + 1, "claims 262145 tensors" },
+        { N_KEYS, 3, GGUF_MAX_KEYS + 1, "claims 65537 metadata keys" },
+        { N_KEYS, 3, UINT64_MAX, "metadata keys" },
+        { n_words, 1, GGUF_MAX_STRINGS + 1, "more than 16777216 strings" },
+        { n_bytes, 0, GGUF_MAX_ELEMENTS + 1, "claims 1073741825 elements" },
+        { text, 0, (1ull << 30) + 1, "claims 1073741825 bytes" },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        gw_patch(&w, rows[i].at, rows[i].bad, 8);
+        gw_save_cut(&w, path, 1ull << 34);
+        check_path_refused(path, rows[i].expected);
+        gw_patch(&w, rows[i].at, rows[i].good, 8);
+    }
+    gw_save_cut(&w, path, 1ull << 34);
+    CHECK(opens(path));
     gw_release(&w);
 }
 

@@ -255,6 +255,11 @@ static void tensors_nextn(struct gguf_writer *w)
     put_as(w, "blk.4.ffn_up.weight", QUANT_IQ3_XXS, 256, 2, 1);
 }
 
+static void tensors_nextn_first(struct gguf_writer *w)
+{
+    put_as(w, "blk.0.nextn.enorm.weight", QUANT_F32, E, 1, 1);
+}
+
 static void keys_nextn(struct gguf_writer *w)
 {
     gw_u32(w, "qwen35.nextn_predict_layers", 1);
@@ -273,6 +278,8 @@ static void test_nextn(void)
     MALFORMED("tensor blk.4.attn_norm.weight is missing", .blocks = 5);
     MALFORMED("tensor blk.3.attn_norm.weight is missing", .blocks = 5, .layers = 3,
               .tensors = tensors_nextn, .keys = keys_nextn);
+    MALFORMED("no decoder layer before its blk.0.nextn",
+              .tensors = tensors_nextn_first);
     MALFORMED("has 1 blocks, of which 1", .blocks = 1, .keys = keys_nextn);
 }
 
