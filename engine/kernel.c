@@ -30,6 +30,19 @@ static const struct gpu_module products[FORMAT_COUNT][2][EPILOGUE_COUNT] = {
 };
 #undef PRODUCT_ROW
 
+#define EXPERTS(spv)                                                           \
+    {                                                                          \
+        [EPILOGUE_RESIDUAL] =                                                  \
+            MODULE(spv##_residual, 13, 15u << 6, struct push_product),         \
+        [EPILOGUE_SWIGLU] = MODULE(spv##_swiglu, 10, 7u << 6, struct push_product) \
+    }
+#define EXPERTS_ROW(id, name)                                                  \
+    [FORMAT_##id] = { EXPERTS(experts_##name##_float), EXPERTS(experts_##name##_int8) },
+static const struct gpu_module experts[FORMAT_COUNT][2][EPILOGUE_COUNT] = {
+    DEVICE_FORMATS(EXPERTS_ROW)
+};
+#undef EXPERTS_ROW
+
 #define EMBED_ROW(id, name)                                                    \
     [FORMAT_##id] = MODULE(embed_##name, 8, 15u << 3, struct push_embed),
 static const struct gpu_module embeds[FORMAT_COUNT] = { DEVICE_FORMATS(EMBED_ROW) };
@@ -44,6 +57,12 @@ const struct gpu_module *kernel_product_module(enum device_format f, bool int8,
                                                enum epilogue e)
 {
     return &products[f][int8][e];
+}
+
+const struct gpu_module *kernel_experts_module(enum device_format f, bool int8,
+                                               enum epilogue e)
+{
+    return &experts[f][int8][e];
 }
 
 const struct gpu_module *kernel_embed_module(enum device_format f)

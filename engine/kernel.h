@@ -52,6 +52,15 @@
      * sigmoid(gate) multiplied in. Spec 1: int8 path, 2: D.                   \
      * Grid: (n_head, tokens, 1) */                                            \
     X(MERGE, merge, 6, 7u << 3, struct push_merge)                             \
+    /* A product of FORMAT_F32 with EPILOGUE_STORE (below) that reads the       \
+     * residual stream itself: 3 stream f32[t][cols]  4 norm weight f32[cols]  \
+     * 5 the ss plane of the stream. Rows: a logit an expert, then the shared  \
+     * expert's gate */                                                        \
+    X(ROUTER, router, 7, 1u << 6, struct push_product)                         \
+    /* 1 logits f32[t][experts + 1]  2 selection, per token uint ids[slots],   \
+     * f32 weights[slots + 1], the last the shared expert's. Spec 1: slots.    \
+     * Size: 64. Grid: (1, tokens, 1) */                                       \
+    X(SELECT, select, 3, 1u << 2, struct push_select)                          \
     /* 1 logits f32[n_vocab]  2 counts uint[n_vocab]: occurrences in the       \
      * timeline, advanced by the drawn id  3 out block.                        \
      * Grid: (1, 1, 1) */                                                      \
@@ -71,6 +80,12 @@
  * is a multiple of (size / lanes) * rows at once, and with an epilogue of 32
  * (SWIGLU: 64); p.rows is then a multiple of 32 (64) too.
  * Grid: (ceil(rows / rows a group), ceil(tokens / tokens a group), 1)
+ * With experts: codes and scales hold all experts' p.rows rows one after the
+ * other; spec 6: slots, spec 3 is 1.
+ *   SWIGLU    9 selection; planes per token and slot. Grid y: tokens * slots
+ *   RESIDUAL  11 selection  12 shared expert's result f32[t][rows]; adds the
+ *             weighted sum over the slots, whose planes it reads, and the
+ *             weighted shared result. Grid y: tokens
  * EMBED   1 codes  2 scales  3 residual stream f32[t][cols]  4, 5, 6 planes
  *   7 norm weight f32[cols]. Spec 1: int8 path. Grid: (1, tokens, 1) */
 enum epilogue { EPILOGUE_STORE, EPILOGUE_RESIDUAL, EPILOGUE_SWIGLU, EPILOGUE_COUNT };
@@ -89,6 +104,9 @@ enum kernel_id { KERNEL_LIST(KERNEL_ROW) KERNEL_COUNT };
 /* SPIR-V and bindings; static storage. */
 const struct gpu_module *kernel_module(enum kernel_id id);
 const struct gpu_module *kernel_product_module(enum device_format f, bool int8,
+                                               enum epilogue e);
+/* The same with experts; e is RESIDUAL or SWIGLU. */
+const struct gpu_module *kernel_experts_module(enum device_format f, bool int8,
                                                enum epilogue e);
 const struct gpu_module *kernel_embed_module(enum device_format f);
 

@@ -6,7 +6,12 @@
  * activation is loaded once for BATCH rows. A workgroup makes ROWS rows of
  * TOKENS tokens. With LANES 1 all invocations of a subgroup need the same
  * activations: integer products then load them once, spread over the subgroup,
- * and broadcast them, which suits processors whose loads are not vectors. */
+ * and broadcast them, which suits processors whose loads are not vectors.
+ *
+ * EXPERTS: the matrix holds p.rows rows of each expert, one after the other; a
+ * token uses SLOTS of them, as the selection says, and has an activation
+ * vector per slot on the inner side. TOKENS is 1. SWIGLU works on one slot a
+ * workgroup, RESIDUAL on the weighted sum over the slots of a token. */
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -22,6 +27,9 @@ layout(constant_id = 3) const uint TOKENS = 1;
 layout(constant_id = 4) const uint BATCH = 4;
 /* 0: no norm; 1: one RMS factor for the row; 2: one per STATE_DIM columns */
 layout(constant_id = 5) const uint NORM = 0;
+#ifdef EXPERTS
+layout(constant_id = 6) const uint SLOTS = 1;
+#endif
 
 layout(push_constant) uniform push_block { push_product p; };
 layout(set = 0, binding = 0, std430) readonly buffer ctl_buffer { ctl_block ctl; };
@@ -31,7 +39,11 @@ layout(set = 0, binding = 3, std430) readonly buffer act_words { uint xw[]; };
 #else
 layout(set = 0, binding = 3, std430) readonly buffer act_x { vec4 xf[]; };
 #endif
+#ifdef ACT_stream
+layout(set = 0, binding = 4, std430) readonly buffer act_w { vec4 xn[]; };
+#else
 layout(set = 0, binding = 4, std430) readonly buffer act_s { vec2 xs[]; };
+#endif
 layout(set = 0, binding = 5, std430) readonly buffer act_ss { float xss[]; };
 
 #ifdef EPILOGUE_store
@@ -42,14 +54,31 @@ layout(set = 0, binding = 6, std430) buffer out_block_ { float result[]; };
 #define NEXT_S 8
 #define NEXT_SS 9
 layout(set = 0, binding = 10, std430) readonly buffer weight_block { float norm_w[]; };
+#define SELECTION 11
 #else
 #define NEXT_X 6
 #define NEXT_S 7
 #define NEXT_SS 8
+#define SELECTION 9
 #endif
 #ifndef EPILOGUE_store
 #include "next.glsl"
 shared float made[ROWS * TOKENS];
+#endif
+#ifdef EXPERTS
+#include "selection.glsl"
+#ifdef EPILOGUE_residual
+layout(set = 0, binding = 12, std430) readonly buffer shared_block { float shared_y[]; };
+#endif
+#endif
+
+/* Vectors of the result: one a token, or one a slot. */
+#if defined(EXPERTS) && defined(EPILOGUE_swiglu)
+#define VECTORS (ctl.n_tokens * SLOTS)
+#define TOKEN_OF(vector) ((vector) / SLOTS)
+#else
+#define VECTORS ctl.n_tokens
+#define TOKEN_OF(vector) (vector)
 #endif
 
 #ifdef ACT_int8
@@ -150,6 +179,8 @@ vec4 act_quad(uint token, uint quad)
     uint word = xq[i / 4][i & 3];
     float s = xs[token * (p.cols / ACT_BLOCK) + quad / (ACT_BLOCK / 4)].x;
     return s * vec4(ivec4(word << 24, word << 16, word << 8, word) >> 24);
+#elif defined(ACT_stream)
+    return xf[token * (p.cols / 4) + quad] * xn[quad];
 #else
     return xf[token * (p.cols / 4) + quad];
 #endif
@@ -189,39 +220,83 @@ float row_sum(float v)
 }
 
 /* A finished value of this workgroup. */
-void emit(uint row, uint token, uint first_token, float v)
+void emit(uint row, uint vector, uint first, float v)
 {
 #ifdef EPILOGUE_store
     if (gl_WorkGroupID.x * ROWS + row < p.rows)
-        result[token * p.out_stride + p.out_offset + gl_WorkGroupID.x * ROWS + row] = v;
+        result[vector * p.out_stride + p.out_offset + gl_WorkGroupID.x * ROWS + row] = v;
 #else
-    made[(token - first_token) * ROWS + row] = v;
+    made[(vector - first) * ROWS + row] = v;
 #endif
 }
 
-/* BATCH rows of the workgroup from `row` on, all its tokens. */
-void rows_product(uint row, uint lane, uint first_token, float factor[TOKENS])
+/* Adds unit u of BATCH rows of the workgroup from `row` on, times the
+ * activations act[t]. `base` is the first row of the matrix to count from. */
+void add_unit(uint base, uint row, uint u, uint act[TOKENS],
+              inout float acc[TOKENS][BATCH])
+{
+    uvec4 c[BATCH];
+    float scale[BATCH];
+    [[unroll]] for (uint r = 0; r < BATCH; r++) {
+        uint g = base + min(gl_WorkGroupID.x * ROWS + row + r, p.rows - 1);
+        c[r] = codes[g * p.units + u];
+        scale[r] = unit_scale(g, u, p.units);
+    }
+    [[unroll]] for (uint t = 0; t < TOKENS; t++)
+        unit_product(c, scale, act[t], u, acc[t]);
+}
+
+#if defined(EXPERTS) && defined(EPILOGUE_residual)
+/* This invocation's part of BATCH rows. The units of all slots are dealt to the
+ * lanes in one go, so that a row shorter than LANES units leaves none idle. */
+void add_units(uint row, uint lane, uint act[TOKENS], inout float acc[TOKENS][BATCH])
+{
+    uint token = act[0], slot = lane / p.units, u = lane % p.units;
+    uint slot_step = LANES / p.units, u_step = LANES % p.units;
+    while (slot < SLOTS) {
+        uint vector[TOKENS];
+        float part[TOKENS][BATCH];
+        vector[0] = token * SLOTS + slot;
+        [[unroll]] for (uint r = 0; r < BATCH; r++)
+            part[0][r] = 0.0;
+        add_unit(selected_expert(token, slot) * p.rows, row, u, vector, part);
+        float weight = selected_weight(token, slot);
+        [[unroll]] for (uint r = 0; r < BATCH; r++)
+            acc[0][r] += weight * part[0][r];
+        u += u_step;
+        slot += slot_step;
+        if (u >= p.units) {
+            u -= p.units;
+            slot++;
+        }
+    }
+}
+#else
+/* This invocation's part of BATCH rows. */
+void add_units(uint row, uint lane, uint act[TOKENS], inout float acc[TOKENS][BATCH])
+{
+    uint base = 0;
+#ifdef EXPERTS
+    base = selected_expert(act[0], gl_WorkGroupID.y % SLOTS) * p.rows;
+#endif
+    for (uint u = lane; u < p.units; u += LANES)
+        add_unit(base, row, u, act, acc);
+}
+#endif
+
+/* BATCH rows of the workgroup from `row` on, all its vectors. */
+void rows_product(uint row, uint lane, uint first, uint act[TOKENS], float factor[TOKENS])
 {
     float acc[TOKENS][BATCH];
     [[unroll]] for (uint t = 0; t < TOKENS; t++)
         [[unroll]] for (uint r = 0; r < BATCH; r++)
             acc[t][r] = 0.0;
-    for (uint u = lane; u < p.units; u += LANES) {
-        uvec4 c[BATCH];
-        float scale[BATCH];
-        [[unroll]] for (uint r = 0; r < BATCH; r++) {
-            uint g = min(gl_WorkGroupID.x * ROWS + row + r, p.rows - 1);
-            c[r] = codes[g * p.units + u];
-            scale[r] = unit_scale(g, u, p.units);
-        }
-        [[unroll]] for (uint t = 0; t < TOKENS; t++)
-            unit_product(c, scale, min(first_token + t, ctl.n_tokens - 1), u, acc[t]);
-    }
+    add_units(row, lane, act, acc);
     [[unroll]] for (uint t = 0; t < TOKENS; t++)
         [[unroll]] for (uint r = 0; r < BATCH; r++) {
             float v = row_sum(acc[t][r]) * factor[t];
-            if (lane == 0 && first_token + t < ctl.n_tokens)
-                emit(row + r, first_token + t, first_token, v);
+            if (lane == 0 && first + t < VECTORS)
+                emit(row + r, first + t, first, v);
         }
 }
 
@@ -237,6 +312,9 @@ void finish_block(uint block, uint t, uint token)
         if (i < ACT_BLOCK) {
             uint row = gl_WorkGroupID.x * ROWS + block * ACT_BLOCK + i;
             v[k] = result[token * p.rows + row] + made[t * ROWS + block * ACT_BLOCK + i];
+#ifdef EXPERTS
+            v[k] += selected_weight(token, SLOTS) * shared_y[token * p.rows + row];
+#endif
             result[token * p.rows + row] = v[k];
             w[k] = norm_w[row];
         }
@@ -245,7 +323,7 @@ void finish_block(uint block, uint t, uint token)
 }
 #elif defined(EPILOGUE_swiglu)
 /* Combines 32 gate rows with the 32 up rows that follow them. */
-void finish_block(uint block, uint t, uint token)
+void finish_block(uint block, uint t, uint vector)
 {
     float v[NEXT_EACH], w[NEXT_EACH];
     [[unroll]] for (uint k = 0; k < NEXT_EACH; k++) {
@@ -258,23 +336,26 @@ void finish_block(uint block, uint t, uint token)
             v[k] = gate / (1.0 + exp(-gate)) * up;
         }
     }
-    next_write(token, gl_WorkGroupID.x * (ROWS / ACT_BLOCK / 2) + block, p.rows / 2, v, w);
+    next_write(vector, gl_WorkGroupID.x * (ROWS / ACT_BLOCK / 2) + block, p.rows / 2, v, w);
 }
 #endif
 
 void main()
 {
-    uint first_token = gl_WorkGroupID.y * TOKENS;
-    if (ctl.stop != 0 || first_token >= ctl.n_tokens)
+    uint first = gl_WorkGroupID.y * TOKENS;
+    if (ctl.stop != 0 || first >= VECTORS)
         return;
+    uint act[TOKENS];
     float factor[TOKENS];
-    [[unroll]] for (uint t = 0; t < TOKENS; t++)
-        factor[t] = NORM == 1 ? row_factor(min(first_token + t, ctl.n_tokens - 1)) : 1.0;
+    [[unroll]] for (uint t = 0; t < TOKENS; t++) {
+        act[t] = TOKEN_OF(min(first + t, VECTORS - 1));
+        factor[t] = NORM == 1 ? row_factor(act[t]) : 1.0;
+    }
     uint local = gl_SubgroupID * gl_SubgroupSize + gl_SubgroupInvocationID;
     uint slot = local / LANES;
     uint slots = gl_WorkGroupSize.x / LANES;
     for (uint row = slot * BATCH; row < ROWS; row += slots * BATCH)
-        rows_product(row, local % LANES, first_token, factor);
+        rows_product(row, local % LANES, first, act, factor);
 #ifndef EPILOGUE_store
     barrier();
 #ifdef EPILOGUE_swiglu
@@ -284,9 +365,9 @@ void main()
 #endif
     for (uint b = gl_SubgroupID; b < blocks * TOKENS; b += gl_NumSubgroups) {
         uint t = b / blocks;
-        if (first_token + t < ctl.n_tokens &&
+        if (first + t < VECTORS &&
             gl_WorkGroupID.x * ROWS + b % blocks * (ROWS / blocks) < p.rows)
-            finish_block(b % blocks, t, first_token + t);
+            finish_block(b % blocks, t, first + t);
     }
 #endif
 }

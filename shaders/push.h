@@ -15,6 +15,8 @@ typedef uint32_t uint;
 #define CTL_MAX_EOG 16  /* ids that end a generation */
 #define CTL_MAX_TOK 512 /* prefill tokens a submit */
 #define SAMPLE_MAX_K 256
+#define SELECT_MAX_EXPERTS 512
+#define SELECT_MAX_SLOTS 16 /* experts a token */
 
 /* The control block: one per session, in device memory that the host writes
  * between submits. Kernels read it; only `sample` advances it. */
@@ -77,6 +79,12 @@ struct push_qk {
     uint k_offset, v_offset;
     uint rope_pairs;     /* rotated dims / 2 */
     float eps;
+};
+
+/* Choice of the experts of a token. */
+struct push_select {
+    uint experts;
+    float scale;         /* of their weights */
 };
 
 struct push_attend {

@@ -4,6 +4,11 @@ FORMATS := f32 f16 bf16 q8_0 q4_0 q2_0
 product = $(eval $(call variant,product_$(1)_$(2)_$(3),product,-DFORMAT_$(1) -DACT_$(2) -DEPILOGUE_$(3)))
 $(foreach f,$(FORMATS),$(foreach a,float int8,$(foreach e,store residual swiglu,\
     $(call product,$(f),$(a),$(e)))))
+experts = $(eval $(call variant,experts_$(1)_$(2)_$(3),product,-DFORMAT_$(1) -DACT_$(2) -DEPILOGUE_$(3) -DEXPERTS))
+$(foreach f,$(FORMATS),$(foreach a,float int8,$(foreach e,residual swiglu,\
+    $(call experts,$(f),$(a),$(e)))))
+$(eval $(call variant,router,product,-DFORMAT_f32 -DACT_stream -DEPILOGUE_store))
+$(eval $(call variant,select,select,))
 $(foreach f,$(FORMATS),$(eval $(call variant,embed_$(f),embed,-DFORMAT_$(f))))
 
 $(eval $(call variant,delta,delta,))
