@@ -44,6 +44,7 @@ struct product {
     struct gpu_span out;            /* STORE, RESIDUAL */
     struct gpu_span next_norm;      /* RESIDUAL */
     uint32_t out_stride, out_offset;
+    bool beside;                    /* writes other rows than the one before */
     const char *label;
 };
 
@@ -77,7 +78,7 @@ static int product(struct recorder *r, const struct product *p)
         .bind = { [1] = p->m->codes, [2] = p->m->scales },
         .push = &push,
         .groups = { divide_up(p->m->rows, rows), divide_up(r->pass->tokens, t->tokens), 1 },
-        .label = p->label
+        .beside = p->beside, .label = p->label
     };
     uint32_t at = bind_planes(&d, 3, p->in);
     if (p->epilogue != EPILOGUE_SWIGLU)
@@ -110,7 +111,7 @@ static int projections(struct recorder *r, const struct device_layer *ly, uint32
                 .m = &ly->proj[i].m, .in = &x->input, .norm = NORM_ROW,
                 .epilogue = EPILOGUE_STORE, .out = gpu_span_all(&x->proj),
                 .out_stride = stride, .out_offset = ly->proj[i].offset,
-                .label = "projections" }) < 0)
+                .beside = i > 0, .label = "projections" }) < 0)
             return -1;
     return 0;
 }

@@ -127,6 +127,9 @@ struct gpu_dispatch {
     struct gpu_span bind[GPU_MAX_BINDINGS]; /* one per binding */
     const void *push;                       /* module->push_bytes bytes */
     uint32_t groups[3];
+    bool beside;  /* shares the step of the entry before it, and of those that
+                   * this one stands beside: their ranges may overlap, but no
+                   * element that one of them writes is another's */
     const char *label;                      /* kind of step, for errors and the
                                              * profiler; NULL: the kernel's name;
                                              * must outlive the list */

@@ -109,6 +109,7 @@ int gpu_record_begin(struct gpu_commands *c, struct err *err)
     c->sets_used = 0;
     c->n_touched = 0;
     c->barriers = c->dispatches = c->entries = 0;
+    c->beside_from = 1;
     c->serial = 0;
     c->label = NULL;
     if (list_start(c, err))
@@ -120,11 +121,15 @@ int gpu_record_begin(struct gpu_commands *c, struct err *err)
     return 0;
 }
 
+/* Whether these ranges conflict with those of an entry since the last barrier
+ * and before entry `until`. */
 static bool touched_conflict(const struct gpu_commands *c, const struct gpu_touched *t,
-                             uint32_t n)
+                             uint32_t n, uint32_t until)
 {
     for (size_t i = 0; i < c->n_touched; i++) {
         const struct gpu_touched *old = &c->touched[i];
+        if (old->entry >= until)
+            break;
         for (uint32_t j = 0; j < n; j++)
             if (old->buffer == t[j].buffer && old->begin < t[j].end &&
                 t[j].begin < old->end && (old->written || t[j].written))
@@ -133,16 +138,23 @@ static bool touched_conflict(const struct gpu_commands *c, const struct gpu_touc
     return false;
 }
 
-static struct gpu_touched touch(struct gpu_span s, bool written)
+static struct gpu_touched touch(const struct gpu_commands *c, struct gpu_span s,
+                                bool written)
 {
-    return (struct gpu_touched){ s.buffer->vk, s.offset, s.offset + s.bytes, written };
+    return (struct gpu_touched){ s.buffer->vk, s.offset, s.offset + s.bytes, written,
+                                 c->entries + 1 };
 }
 
-/* Begins a new step if the entry depends on one since the last barrier. */
+/* Begins a new step if the entry depends on one since the last barrier. Entries
+ * that stand beside each other do not depend on one another. */
 static int entry_plan(struct gpu_commands *c, const struct gpu_touched *t, uint32_t n,
-                      const char *label, struct err *err)
+                      const struct gpu_dispatch *d, struct err *err)
 {
-    if (touched_conflict(c, t, n)) {
+    const char *label = !d ? "copy" : d->label ? d->label : d->kernel->module->name;
+    bool beside = d && d->beside;
+    if (!beside)
+        c->beside_from = c->entries + 1;
+    if (touched_conflict(c, t, n, c->beside_from)) {
         if (gpu_profile_step(c, err))
             return -1;
         gpu_barrier(c->cmd);
@@ -250,8 +262,8 @@ int gpu_record(struct gpu_commands *c, const struct gpu_dispatch *d, struct err 
 
     struct gpu_touched t[GPU_MAX_BINDINGS];
     for (uint32_t i = 0; i < m->n_bindings; i++)
-        t[i] = touch(d->bind[i], m->writes >> i & 1);
-    if (entry_plan(c, t, m->n_bindings, d->label ? d->label : m->name, err))
+        t[i] = touch(c, d->bind[i], m->writes >> i & 1);
+    if (entry_plan(c, t, m->n_bindings, d, err))
         return -1;
     vkCmdBindPipeline(c->cmd, VK_PIPELINE_BIND_POINT_COMPUTE, k->pipeline);
     vkCmdBindDescriptorSets(c->cmd, VK_PIPELINE_BIND_POINT_COMPUTE, k->layout, 0, 1, &set,
@@ -276,10 +288,10 @@ int gpu_record_copy(struct gpu_commands *c, struct gpu_span to, struct gpu_span 
     if (to.bytes != from.bytes)
         return err_set(err, "copy: %" PRIu64 " bytes into %" PRIu64, from.bytes,
                        to.bytes);
-    const struct gpu_touched t[2] = { touch(from, false), touch(to, true) };
+    const struct gpu_touched t[2] = { touch(c, from, false), touch(c, to, true) };
     if (t[0].buffer == t[1].buffer && t[0].begin < t[1].end && t[1].begin < t[0].end)
         return err_set(err, "copy: source and target overlap");
-    if (entry_plan(c, t, 2, "copy", err))
+    if (entry_plan(c, t, 2, NULL, err))
         return -1;
     const VkBufferCopy region = { from.offset, to.offset, from.bytes };
     vkCmdCopyBuffer(c->cmd, from.buffer->vk, to.buffer->vk, 1, &region);

@@ -101,6 +101,7 @@ struct gpu_touched {
     VkBuffer buffer;
     uint64_t begin, end;
     bool written;
+    uint32_t entry; /* number in the list, from 1 */
 };
 
 struct gpu_commands {
@@ -113,6 +114,7 @@ struct gpu_commands {
     struct gpu_touched *touched; /* since the last barrier */
     size_t n_touched, cap_touched;
     uint32_t barriers, dispatches, entries;
+    uint32_t beside_from; /* first of the entries that stand beside the last */
     uint64_t serial;   /* of the last submit with this list, 0: none */
     const char *label; /* of the last entry */
     /* gpu_profile.c: */

@@ -99,9 +99,10 @@ static uint32_t decode_splits(const struct session *s, size_t depth)
 {
     const struct tuning *t = &s->engine->tune;
     uint32_t splits = 1;
-    while (splits < t->max_splits && splits * t->split_positions < depth)
+    while (splits < t->max_splits && (uint64_t)splits * t->split_positions < depth)
         splits *= 2;
-    return splits;
+    uint32_t least = session_least_splits(s, depth);
+    return splits > least ? splits : least;
 }
 
 static int recorded(struct session *s, struct gpu_commands *c, struct pass *now,
@@ -132,7 +133,7 @@ static struct ctl_block *begin_pass(struct session *s, const int32_t *ids, uint3
 /* Evaluates ids.v[evaluated .. evaluated + n), n <= chunk_tokens. */
 static int evaluate_chunk(struct session *s, uint32_t n, struct err *err)
 {
-    struct pass want = { .tokens = n, .splits = s->engine->tune.prefill_splits };
+    struct pass want = { .tokens = n, .splits = session_least_splits(s, s->evaluated + n) };
     if (recorded(s, s->prefill, &s->prefill_pass, want, err) < 0)
         return -1;
     begin_pass(s, s->ids.v + s->evaluated, n);

@@ -65,6 +65,8 @@ struct session {
 
 /* Bytes of one layer's keys (values take as many). */
 uint64_t session_kv_plane_bytes(const struct session *s);
+/* Fewest splits of a history of `depth` positions: what a prefill pass uses. */
+uint32_t session_least_splits(const struct session *s, size_t depth);
 /* Allocates and clears everything a pass needs (session_memory.c). */
 int session_memory_open(struct session *s, struct err *err);
 void session_memory_close(struct session *s);

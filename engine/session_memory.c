@@ -19,6 +19,17 @@ uint64_t session_kv_plane_bytes(const struct session *s)
     return rounded((uint64_t)s->params.ctx_tokens * hp->n_head_kv * hp->head_dim * value);
 }
 
+uint32_t session_least_splits(const struct session *s, size_t depth)
+{
+    const struct tuning *t = &s->engine->tune;
+    const struct hparams *hp = &s->engine->model->hp;
+    uint32_t most = tuning_max_positions(t, hp->head_dim, hp->n_head / hp->n_head_kv);
+    uint32_t splits = t->prefill_splits;
+    while (depth / splits >= most)
+        splits *= 2;
+    return splits;
+}
+
 static void plan_state(struct state_layout *l, const struct hparams *hp)
 {
     l->matrix_bytes = rounded((uint64_t)hp->n_v_heads * STATE_DIM * STATE_DIM * 4);
@@ -69,7 +80,8 @@ static void open_scratch(struct opener *o, struct session *s)
     uint64_t stride = larger(e->weights.recurrent.stride, e->weights.attention.stride);
     open_buffer(o, &x->proj, t * stride * 4, GPU_DEVICE, "projections");
     open_buffer(o, &x->q, larger(t * heads * 4, 4), GPU_DEVICE, "queries");
-    uint64_t splits = larger(t * e->tune.prefill_splits, e->tune.max_splits);
+    uint32_t least = session_least_splits(s, s->params.ctx_tokens);
+    uint64_t splits = larger(t * least, larger(e->tune.max_splits, least));
     open_buffer(o, &x->partials, splits * hp->n_head * (hp->head_dim + 2) * 4, GPU_DEVICE,
                 "attention partials");
     open_buffer(o, &x->logits, (uint64_t)hp->n_vocab * 4, GPU_DEVICE, "logits");

@@ -160,6 +160,38 @@ static void test_independent_dispatches_share_a_step(void)
     rig_close(&r);
 }
 
+/* Entries that stand beside each other bind the same range and write elements
+ * of their own; what came before the first of them still separates. */
+static void test_entries_beside_each_other(void)
+{
+    struct rig r;
+    struct err err = { "" };
+    rig_open(&r);
+    add_inplace(&r, r.list, words(&r.b, 512, 64), 1, 1);
+    for (uint32_t i = 0; i < 3; i++) {
+        const struct test_push push = { 64, 1, i };
+        const struct gpu_dispatch d = {
+            .kernel = &r.affine,
+            .bind = { words(&r.a, 0, 64), words(&r.b, i * 64, WORDS - i * 64) },
+            .push = &push,
+            .groups = { 1, 1, 1 },
+            .beside = i > 0,
+        };
+        HARNESS_OK(gpu_record(r.list, &d, &err), &err);
+        CHECK(gpu_recorded_steps(r.list) == 2);
+    }
+    add_inplace(&r, r.list, words(&r.b, 0, 64), 2, 0);
+    CHECK(gpu_recorded_steps(r.list) == 3);
+    end_list(r.list);
+    run_lists(&r, &r.list, 1, 1);
+    uint32_t got[WORDS];
+    harness_read(r.gpu, &r.b, got, BYTES);
+    for (uint32_t i = 0; i < 192; i++)
+        CHECK(got[i] == (r.data[i % 64] + i / 64) * (i < 64 ? 2 : 1));
+    CHECK(got[512] == 1);
+    rig_close(&r);
+}
+
 static void test_each_kind_of_hazard_separates(void)
 {
     struct rig r;
@@ -533,6 +565,7 @@ static void test_profile(void)
 }
 
 TEST_MAIN(T(test_dependent_chain), T(test_independent_dispatches_share_a_step),
+          T(test_entries_beside_each_other),
           T(test_each_kind_of_hazard_separates),
           T(test_validation_sees_a_missing_barrier), T(test_repeats_and_several_lists),
           T(test_long_lists_recorded_anew), T(test_mapped_buffers),
