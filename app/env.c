@@ -65,7 +65,10 @@ int env_store_or_memory(struct env *env, struct store **out, bool *kept, struct 
     if (env_store(env, out, &reason) == 0)
         return 0;
     *kept = false;
-    buf_printf(&env->notices, "not saved: %s\n", reason.text);
+    struct buf notices = BUF_INIT; /* this one first: nothing matters more */
+    buf_printf(&notices, "not saved: %s\n%s", reason.text, buf_cstr(&env->notices));
+    buf_release(&env->notices);
+    env->notices = notices;
     log_line(env->log, LOG_ERROR, "store: %s", reason.text);
     return store_open(out, ":memory:", err);
 }
