@@ -20,6 +20,7 @@ trap 'exit 130' INT TERM
 case $BUILD in /*) ;; *) BUILD=$PWD/$BUILD ;; esac
 case $TERN in /*) ;; *) TERN=$PWD/$TERN ;; esac
 export BUILD TERN HOME=$home LC_ALL=C.UTF-8
+export DEMO=$BUILD/tests/ui/demo # the front end with a scripted engine
 unset XDG_DATA_HOME XDG_CACHE_HOME XDG_CONFIG_HOME XDG_STATE_HOME TERN_MODEL TMUX NO_COLOR
 mkdir -p "$BUILD/logs"
 

@@ -463,6 +463,32 @@ static void test_cuts(void)
     harness_close(gpu);
 }
 
+/* Equal logits at the last place, more of them than the list of candidates
+ * holds: the lowest ids are candidates, all of them, and no other. */
+static void test_ties_beyond_the_list(void)
+{
+    enum { N = 2500, K = 256, ROUNDS = 60 };
+    struct gpu *gpu = harness_open();
+    struct rig rig;
+    struct timeline t;
+    rig_open(&rig, gpu, 256);
+    timeline_alloc(&t, N);
+    for (uint32_t step = 1; step <= 3; step += 2) {
+        float logits[N];
+        uint32_t seen[N] = { 0 }, wrong = 0;
+        for (uint32_t i = 0; i < N; i++)
+            logits[i] = i % step == 0 ? 1 : 0;
+        begin(&t, logits, N, &(struct sampler_params){ .temperature = 1, .top_k = K });
+        count_draws(&rig, &t, ROUNDS, seen);
+        for (uint32_t i = 0; i < N; i++)
+            wrong += (seen[i] != 0) != (i % step == 0 && i < K * step);
+        CHECK(wrong == 0);
+    }
+    timeline_free(&t);
+    rig_close(&rig);
+    harness_close(gpu);
+}
+
 static void test_penalties(void)
 {
     struct gpu *gpu = harness_open();
@@ -683,6 +709,7 @@ static void test_parameters_out_of_range(void)
 TEST_MAIN(T(test_philox), T(test_defaults), T(test_parameters_out_of_range),
           T(test_greedy_special_values), T(test_greedy_equals_reference),
           T(test_sampling_equals_reference), T(test_long_vocabularies),
-          T(test_frequencies_are_the_probabilities), T(test_cuts), T(test_penalties),
+          T(test_frequencies_are_the_probabilities), T(test_cuts), T(test_ties_beyond_the_list),
+          T(test_penalties),
           T(test_division_into_steps_does_not_matter), T(test_end_of_generation_stops),
           T(test_full_out_block_is_left_alone), T(test_without_advance_the_pass_stays))
