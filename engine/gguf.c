@@ -151,10 +151,10 @@ static int compare_names(const void *a, const void *b)
 
 static int index_names(struct gguf *g, struct err *err)
 {
-    g->by_name = mem_array(g->n_tensors, sizeof *g->by_name);
+    g->by_name = mem_array(g->n_tensors, sizeof(struct tensor *));
     for (size_t i = 0; i < g->n_tensors; i++)
         g->by_name[i] = &g->tensors[i];
-    qsort(g->by_name, g->n_tensors, sizeof *g->by_name, compare_names);
+    qsort(g->by_name, g->n_tensors, sizeof(struct tensor *), compare_names);
     for (size_t i = 1; i < g->n_tensors; i++) {
         const char *name = g->by_name[i]->name;
         char text[GGUF_TEXT_BYTES];

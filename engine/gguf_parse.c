@@ -163,7 +163,7 @@ static int parse_content(struct reader *r, struct gguf_value *v, struct err *err
     if (v->type == GGUF_ARRAY)
         return parse_array(r, v, err);
     if (v->type == GGUF_STRING) {
-        struct gguf_str s;
+        struct gguf_str s = { 0 };
         if (take_str(r, &s, err) < 0)
             return -1;
         v->v = (const uint8_t *)s.v;
@@ -278,7 +278,7 @@ static int parse_dims(struct reader *r, struct tensor *t, struct err *err)
 
 static int parse_tensor(struct reader *r, struct tensor *t, struct err *err)
 {
-    struct gguf_str name;
+    struct gguf_str name = { 0 };
     char text[GGUF_TEXT_BYTES];
     uint64_t at = r->at;
     uint32_t id;

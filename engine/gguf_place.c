@@ -110,11 +110,11 @@ int gguf_part_place(struct gguf *g, uint32_t part, struct err *err)
     struct gguf_part *p = &g->parts[part];
     uint64_t data_bytes = p->bytes > p->data_at ? p->bytes - p->data_at : 0;
     size_t n = p->n_tensors;
-    struct tensor **sorted = mem_array(n, sizeof *sorted);
+    struct tensor **sorted = mem_array(n, sizeof(struct tensor *));
     for (size_t i = 0; i < n; i++)
         sorted[i] = &g->tensors[p->first_tensor + i];
     if (n)
-        qsort(sorted, n, sizeof *sorted, compare_offsets);
+        qsort(sorted, n, sizeof(struct tensor *), compare_offsets);
     int rc = settle_q2_0(sorted, n, p, data_bytes, err);
     for (size_t i = 0; rc == 0 && i < n; i++)
         rc = place(sorted[i], p, data_bytes, err);

@@ -239,7 +239,7 @@ static int find_layer(struct finder *f, uint32_t i)
         if (!t && !(r->kinds & LACK))
             return missing(f, name);
         if (t)
-            memcpy((char *)l + r->at, &t, sizeof t);
+            memcpy((char *)l + r->at, &t, sizeof(struct tensor *));
     }
     return check_forms(f, i, l);
 }

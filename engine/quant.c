@@ -342,7 +342,7 @@ static void block_iq4_xs(const uint8_t *b, float *dst)
 /* ---- table -------------------------------------------------------------- */
 
 #define QUANT_ROW(name, id, elements, bytes, decode, runs)                     \
-    [QUANT_##name] = { #name, id, elements, bytes, decode, runs },
+    [QUANT_##name] = { #name, decode, id, elements, bytes, runs },
 static const struct quant_format formats[QUANT_COUNT] = { QUANTS(QUANT_ROW) };
 #undef QUANT_ROW
 

@@ -57,9 +57,9 @@ enum quant { QUANTS(QUANT_ENUM) QUANT_COUNT };
 
 struct quant_format {
     const char *name;
+    void (*decode)(const uint8_t *block, float *dst); /* NULL: size only */
     uint32_t file_id;
     uint32_t elements, bytes; /* of one block; blocks have no padding */
-    void (*decode)(const uint8_t *block, float *dst); /* NULL: size only */
     bool runs;                /* the device has kernels for it */
 };
 
