@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,6 +26,8 @@ static const struct layout {
 
 enum device_format pack_format(const struct pack_source *s)
 {
+    if (s->exact)
+        return FORMAT_F32;
     for (uint32_t i = 1; i < s->n_parts; i++)
         if (s->parts[i]->type != s->parts[0]->type)
             return FORMAT_F16;
@@ -113,7 +116,9 @@ void pack_row(enum device_format f, enum quant type, const uint8_t *row, uint32_
               uint8_t *codes, uint8_t *scales)
 {
     memset(scales, 0, pack_scale_bytes(f, cols));
-    if (type != layouts[f].quant)
+    if (f == FORMAT_F32)
+        quant_dequantize(type, row, cols, (float *)(void *)codes);
+    else if (type != layouts[f].quant)
         convert_to_f16(type, row, cols, codes);
     else if (layouts[f].scale_group)
         pack_blocks(f, row, cols, codes, scales);
@@ -123,27 +128,42 @@ void pack_row(enum device_format f, enum quant type, const uint8_t *row, uint32_
 
 /* ---- matrices ----------------------------------------------------------- */
 
-static uint32_t source_rows(const struct pack_source *s)
+static uint64_t tensor_rows(const struct tensor *t)
+{
+    return t->ne[1] * t->ne[2] * t->ne[3];
+}
+
+static uint64_t part_rows(const struct pack_source *s, uint32_t i)
+{
+    uint64_t rows = tensor_rows(s->parts[i]);
+    return s->rows[i].run ? rows / s->rows[i].stride * s->rows[i].run : rows;
+}
+
+static uint64_t source_rows(const struct pack_source *s)
 {
     uint64_t rows = 0;
     for (uint32_t i = 0; i < s->n_parts; i++)
-        rows += s->parts[i]->ne[1];
-    return (uint32_t)rows;
+        rows += part_rows(s, i);
+    return rows;
 }
 
-/* The part that row r of the matrix comes from, and the row in it. */
-static const struct tensor *source_row(const struct pack_source *s, uint32_t r,
-                                       uint64_t *row)
+/* The data of row r of the matrix, and the format that it is in. */
+static const uint8_t *source_row(const struct pack_source *s, uint64_t r, enum quant *type)
 {
-    if (s->interleave) {
-        *row = (uint64_t)r / (2 * ACT_BLOCK) * ACT_BLOCK + r % ACT_BLOCK;
-        return s->parts[r / ACT_BLOCK % 2];
-    }
     uint32_t i = 0;
-    *row = r;
-    while (*row >= s->parts[i]->ne[1])
-        *row -= s->parts[i++]->ne[1];
-    return s->parts[i];
+    if (s->interleave) {
+        i = r / ACT_BLOCK % 2;
+        r = r / (2 * ACT_BLOCK) * ACT_BLOCK + r % ACT_BLOCK;
+    } else {
+        while (r >= part_rows(s, i))
+            r -= part_rows(s, i++);
+    }
+    const struct tensor *t = s->parts[i];
+    const struct pack_rows *p = &s->rows[i];
+    if (p->run)
+        r = r / p->run * p->stride + p->start + r % p->run;
+    *type = t->type;
+    return t->data + r * (t->bytes / tensor_rows(t));
 }
 
 static uint64_t padded(uint64_t bytes)
@@ -160,6 +180,18 @@ uint64_t pack_matrix_bytes(const struct pack_source *s)
            padded(rows * pack_scale_bytes(f, cols) + 4);
 }
 
+int pack_matrix_check(const struct pack_source *s, const struct gpu *gpu, struct err *err)
+{
+    uint64_t most = gpu_info(gpu)->buffer_bytes, mib = 1 << 20;
+    uint64_t bytes = source_rows(s) *
+                     pack_code_bytes(pack_format(s), (uint32_t)s->parts[0]->ne[0]);
+    if (bytes <= most)
+        return 0;
+    return err_set(err, "%s needs %" PRIu64 " MiB in one piece, this device can bind %"
+                   PRIu64 "; choose a smaller model or another device", s->parts[0]->name,
+                   (bytes + mib - 1) / mib, most / mib);
+}
+
 /* Repacks rows [first, first + n) into host memory and uploads both planes. */
 static int upload_rows(struct matrix *m, struct gpu *gpu, const struct pack_source *s,
                        uint32_t first, uint32_t n, uint8_t *memory, struct err *err)
@@ -168,10 +200,9 @@ static int upload_rows(struct matrix *m, struct gpu *gpu, const struct pack_sour
     size_t scale_bytes = pack_scale_bytes(m->format, m->cols);
     uint8_t *scales = memory + n * code_bytes;
     for (uint32_t i = 0; i < n; i++) {
-        uint64_t row;
-        const struct tensor *t = source_row(s, first + i, &row);
-        const uint8_t *data = t->data + row * (t->bytes / t->ne[1]);
-        pack_row(m->format, t->type, data, m->cols, memory + i * code_bytes,
+        enum quant type;
+        const uint8_t *row = source_row(s, first + i, &type);
+        pack_row(m->format, type, row, m->cols, memory + i * code_bytes,
                  scales + i * scale_bytes);
     }
     struct gpu_span to = gpu_span_at(m->codes.buffer, m->codes.offset + first * code_bytes,
@@ -191,7 +222,7 @@ int pack_matrix(struct matrix *out, struct arena *a, const struct pack_source *s
     enum device_format f = pack_format(s);
     uint32_t cols = (uint32_t)s->parts[0]->ne[0];
     *out = (struct matrix){
-        .format = f, .rows = source_rows(s), .cols = cols, .units = pack_units(f, cols)
+        .format = f, .rows = (uint32_t)source_rows(s), .cols = cols, .units = pack_units(f, cols)
     };
     size_t row_bytes = pack_code_bytes(f, cols) + pack_scale_bytes(f, cols);
     uint64_t scale_plane = out->rows * (uint64_t)pack_scale_bytes(f, cols);

@@ -24,13 +24,21 @@ struct matrix {
     struct gpu_span codes, scales;
 };
 
+/* Which rows of a tensor: of each `stride` rows the `run` rows from `start` on;
+ * with run 0 all of them. Rows of several matrices count on. */
+struct pack_rows {
+    uint32_t start, run, stride;
+};
+
 /* Where a matrix comes from: the parts' rows one after the other, or, with
  * interleave, 32 rows of each of two equal parts in turn. The parts have the
  * same width. Parts of one format keep it; a mixture becomes F16. */
 struct pack_source {
     const struct tensor *parts[4];
+    struct pack_rows rows[4]; /* of the parts */
     uint32_t n_parts;
     bool interleave;
+    bool exact;               /* F32, whatever the parts are */
 };
 
 /* Device memory for weights: few large buffers, handed out piece by piece. */
@@ -53,6 +61,8 @@ void pack_row(enum device_format f, enum quant type, const uint8_t *row, uint32_
 
 /* Bytes that a matrix takes from an arena, padding included. */
 uint64_t pack_matrix_bytes(const struct pack_source *s);
+/* Fails, with the numbers, if no kernel of the device could be bound to it. */
+int pack_matrix_check(const struct pack_source *s, const struct gpu *gpu, struct err *err);
 /* Repacks on the host, a few MiB at a time, and uploads. */
 int pack_matrix(struct matrix *out, struct arena *a, const struct pack_source *s,
                 struct err *err);

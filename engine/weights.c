@@ -2,12 +2,15 @@
  *
  * A layer's input projections land side by side in one row per token; tensors
  * of equal format that are neighbours there are joined into one matrix, so
- * that one dispatch computes them. */
+ * that one dispatch computes them. What a layer is made of is planned once, for
+ * sizes, checks and loading alike. */
 #include "engine/weights.h"
 
 #include "base/mem.h"
 
+#include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct loader {
     struct device_weights *w;
@@ -34,85 +37,175 @@ static int load_vector(struct loader *l, struct gpu_span *out, const struct tens
     return pack_vector(out, &l->w->arena, t, l->err);
 }
 
-/* The projections of a layer in their order in proj; returns their number. */
-static uint32_t input_tensors(const struct layer *ly, const struct tensor *out[PROJ_MAX])
-{
-    uint32_t n = 0;
-    if (ly->recurrent) {
-        out[n++] = ly->qkv;
-        out[n++] = ly->gate;
-        if (ly->ba) {
-            out[n++] = ly->ba;
-        } else {
-            out[n++] = ly->beta;
-            out[n++] = ly->alpha;
-        }
-    } else {
-        out[n++] = ly->q;
-        out[n++] = ly->k;
-        out[n++] = ly->v;
-    }
-    return n;
-}
+/* ---- what a layer is made of --------------------------------------------- */
 
-/* Joins neighbours of one format; returns the number of matrices. */
-static uint32_t join(const struct tensor *const *t, uint32_t n,
-                     struct pack_source out[PROJ_MAX])
-{
-    uint32_t n_out = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        struct pack_source *s = n_out ? &out[n_out - 1] : NULL;
-        if (!s || s->parts[0]->type != t[i]->type) {
-            s = &out[n_out++];
-            *s = (struct pack_source){ 0 };
-        }
-        s->parts[s->n_parts++] = t[i];
-    }
-    return n_out;
-}
+/* A matrix of a layer: its source, and where it goes in struct device_layer. */
+struct plan {
+    struct pack_source source;
+    size_t at;
+};
+
+struct layer_plan {
+    struct plan v[PROJ_MAX + 6];
+    uint32_t n;
+};
 
 static struct pack_source single(const struct tensor *t)
 {
     return (struct pack_source){ .parts = { t }, .n_parts = 1 };
 }
 
-static struct pack_source gate_up(const struct layer *ly)
+static struct pack_source pair(const struct tensor *gate, const struct tensor *up)
 {
+    return (struct pack_source){ .parts = { gate, up }, .n_parts = 2, .interleave = true };
+}
+
+static void add(struct layer_plan *p, size_t at, struct pack_source source)
+{
+    p->v[p->n++] = (struct plan){ source, at };
+}
+
+static void add_projection(struct layer_plan *p, struct pack_source source)
+{
+    size_t at = offsetof(struct device_layer, proj[0].m) + p->n * sizeof(struct projection);
+    add(p, at, source);
+}
+
+/* A tensor that follows the last one in proj; it joins it in one matrix if
+ * both have the same format. */
+static void join(struct layer_plan *p, const struct tensor *t)
+{
+    struct pack_source *s = p->n ? &p->v[p->n - 1].source : NULL;
+    if (s && !s->rows[0].run && s->parts[0]->type == t->type)
+        s->parts[s->n_parts++] = t;
+    else
+        add_projection(p, single(t));
+}
+
+/* The old form of the recurrent projections: per key head its q, k, v and z
+ * rows. The kernels want all q, all k, all v, all z. */
+static struct pack_source regrouped(const struct tensor *t, const struct hparams *hp)
+{
+    uint32_t dim = hp->state_dim, values = hp->n_v_heads / hp->n_k_heads * dim;
+    uint32_t group = 2 * dim + 2 * values;
     return (struct pack_source){
-        .parts = { ly->ffn_gate, ly->ffn_up }, .n_parts = 2, .interleave = true
+        .parts = { t, t, t, t }, .n_parts = 4,
+        .rows = { { 0, dim, group }, { dim, dim, group }, { 2 * dim, values, group },
+                  { 2 * dim + values, values, group } }
     };
 }
 
-static int load_layer(struct loader *l, struct device_layer *d, const struct layer *ly)
+/* The projections in the order of their results. */
+static void plan_projections(struct layer_plan *p, const struct layer *ly,
+                             const struct hparams *hp)
 {
-    const struct tensor *inputs[PROJ_MAX];
-    struct pack_source sources[PROJ_MAX];
-    d->recurrent = ly->recurrent;
-    d->n_proj = join(inputs, input_tensors(ly, inputs), sources);
-    uint32_t offset = 0;
-    for (uint32_t i = 0; i < d->n_proj; i++) {
-        d->proj[i].offset = offset;
-        if (load_matrix(l, &d->proj[i].m, &sources[i]) < 0)
-            return -1;
-        offset += d->proj[i].m.rows;
+    if (!ly->recurrent) {
+        join(p, ly->q);
+        join(p, ly->k);
+        join(p, ly->v);
+        return;
     }
-    struct pack_source out = single(ly->recurrent ? ly->ssm_out : ly->o);
-    struct pack_source ffn = gate_up(ly), down = single(ly->ffn_down);
-    if (load_matrix(l, &d->out, &out) < 0 || load_matrix(l, &d->gate_up, &ffn) < 0 ||
-        load_matrix(l, &d->down, &down) < 0 ||
-        load_vector(l, &d->attn_norm, ly->attn_norm) < 0 ||
-        load_vector(l, &d->post_norm, ly->post_norm) < 0)
-        return -1;
-    if (!ly->recurrent)
-        return load_vector(l, &d->q_norm, ly->q_norm) < 0 ||
-                       load_vector(l, &d->k_norm, ly->k_norm) < 0
-                   ? -1
-                   : 0;
-    return load_vector(l, &d->conv1d, ly->conv1d) < 0 || load_vector(l, &d->dt, ly->dt) < 0 ||
-                   load_vector(l, &d->a, ly->a) < 0 ||
-                   load_vector(l, &d->ssm_norm, ly->ssm_norm) < 0
-               ? -1
-               : 0;
+    if (ly->ssm_in) {
+        add_projection(p, regrouped(ly->ssm_in, hp));
+    } else {
+        join(p, ly->qkv);
+        join(p, ly->gate);
+    }
+    if (ly->ba) {
+        join(p, ly->ba);
+    } else {
+        join(p, ly->beta);
+        join(p, ly->alpha);
+    }
+}
+
+/* Gate and up rows of all experts; fused tensors have an expert's gate rows,
+ * then its up rows. */
+static struct pack_source experts_gate_up(const struct layer *ly, uint32_t width)
+{
+    if (!ly->gate_up_exps)
+        return pair(ly->gate_exps, ly->up_exps);
+    struct pack_source s = pair(ly->gate_up_exps, ly->gate_up_exps);
+    s.rows[0] = (struct pack_rows){ 0, width, 2 * width };
+    s.rows[1] = (struct pack_rows){ width, width, 2 * width };
+    return s;
+}
+
+static void plan_ffn(struct layer_plan *p, const struct layer *ly, const struct hparams *hp)
+{
+    if (!hp->arch->moe) {
+        add(p, offsetof(struct device_layer, gate_up), pair(ly->ffn_gate, ly->ffn_up));
+        add(p, offsetof(struct device_layer, down), single(ly->ffn_down));
+        return;
+    }
+    struct pack_source router = { .parts = { ly->router, ly->shared_router }, .n_parts = 2,
+                                  .exact = true };
+    add(p, offsetof(struct device_layer, router), router);
+    add(p, offsetof(struct device_layer, gate_up), experts_gate_up(ly, hp->n_ff_expert));
+    add(p, offsetof(struct device_layer, down), single(ly->down_exps));
+    add(p, offsetof(struct device_layer, shared_gate_up),
+        pair(ly->gate_shexp, ly->up_shexp));
+    add(p, offsetof(struct device_layer, shared_down), single(ly->down_shexp));
+}
+
+static struct layer_plan plan_layer(const struct model *m, uint32_t i)
+{
+    const struct layer *ly = &m->w.layers[i];
+    struct layer_plan p = { .n = 0 };
+    plan_projections(&p, ly, &m->hp);
+    add(&p, offsetof(struct device_layer, out), single(ly->recurrent ? ly->ssm_out : ly->o));
+    plan_ffn(&p, ly, &m->hp);
+    return p;
+}
+
+/* Small tensors of a layer that the device reads as f32. */
+static const struct {
+    size_t from, to; /* in struct layer, in struct device_layer */
+} vectors[] = {
+#define VECTOR(name) { offsetof(struct layer, name), offsetof(struct device_layer, name) }
+    VECTOR(attn_norm), VECTOR(post_norm), VECTOR(conv1d), VECTOR(dt),
+    VECTOR(a),         VECTOR(ssm_norm),  VECTOR(q_norm), VECTOR(k_norm),
+#undef VECTOR
+};
+
+enum { N_VECTORS = sizeof vectors / sizeof *vectors };
+
+/* The tensor of a row of the table; NULL where a layer has none. */
+static const struct tensor *vector_of(const struct layer *ly, size_t k)
+{
+    const struct tensor *t;
+    memcpy(&t, (const char *)ly + vectors[k].from, sizeof t);
+    return t;
+}
+
+/* ---- loading ------------------------------------------------------------ */
+
+static int load_layer(struct loader *l, struct device_layer *d, const struct model *m,
+                      uint32_t i)
+{
+    const struct layer *ly = &m->w.layers[i];
+    struct layer_plan plan = plan_layer(m, i);
+    d->recurrent = ly->recurrent;
+    for (uint32_t k = 0; k < plan.n; k++) {
+        struct matrix made;
+        if (load_matrix(l, &made, &plan.v[k].source) < 0)
+            return -1;
+        memcpy((char *)d + plan.v[k].at, &made, sizeof made);
+    }
+    uint32_t offset = 0;
+    while (d->n_proj < PROJ_MAX && d->proj[d->n_proj].m.rows) {
+        d->proj[d->n_proj].offset = offset;
+        offset += d->proj[d->n_proj++].m.rows;
+    }
+    for (size_t k = 0; k < N_VECTORS; k++) {
+        const struct tensor *t = vector_of(ly, k);
+        struct gpu_span made;
+        if (t && load_vector(l, &made, t) < 0)
+            return -1;
+        if (t)
+            memcpy((char *)d + vectors[k].to, &made, sizeof made);
+    }
+    return 0;
 }
 
 static uint64_t vector_bytes(const struct tensor *t)
@@ -120,22 +213,14 @@ static uint64_t vector_bytes(const struct tensor *t)
     return t ? (t->n_elements * 4 + 255) / 256 * 256 : 0;
 }
 
-static uint64_t layer_bytes(const struct layer *ly)
+static uint64_t layer_bytes(const struct model *m, uint32_t i)
 {
-    const struct tensor *inputs[PROJ_MAX];
-    struct pack_source sources[PROJ_MAX];
-    uint32_t n = join(inputs, input_tensors(ly, inputs), sources);
+    struct layer_plan plan = plan_layer(m, i);
     uint64_t bytes = 0;
-    for (uint32_t i = 0; i < n; i++)
-        bytes += pack_matrix_bytes(&sources[i]);
-    struct pack_source out = single(ly->recurrent ? ly->ssm_out : ly->o);
-    struct pack_source ffn = gate_up(ly), down = single(ly->ffn_down);
-    bytes += pack_matrix_bytes(&out) + pack_matrix_bytes(&ffn) + pack_matrix_bytes(&down);
-    const struct tensor *vectors[] = { ly->attn_norm, ly->post_norm, ly->conv1d,
-                                       ly->dt,        ly->a,         ly->ssm_norm,
-                                       ly->q_norm,    ly->k_norm };
-    for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++)
-        bytes += vector_bytes(vectors[i]);
+    for (uint32_t k = 0; k < plan.n; k++)
+        bytes += pack_matrix_bytes(&plan.v[k].source);
+    for (size_t k = 0; k < N_VECTORS; k++)
+        bytes += vector_bytes(vector_of(&m->w.layers[i], k));
     return bytes;
 }
 
@@ -146,7 +231,7 @@ uint64_t device_weights_bytes(const struct model *m)
     if (m->w.output != m->w.token_embd)
         bytes += pack_matrix_bytes(&output);
     for (uint32_t i = 0; i < m->hp.n_layer; i++)
-        bytes += layer_bytes(&m->w.layers[i]);
+        bytes += layer_bytes(m, i);
     return bytes;
 }
 
@@ -160,6 +245,21 @@ static void plan_layout(struct device_weights *w, const struct hparams *hp)
     w->attention = (struct proj_layout){ .k = k, .v = k + kv, .stride = k + 2 * kv };
 }
 
+/* Before anything is read: every matrix must suit the device. */
+static int check_sizes(const struct model *m, const struct gpu *gpu, struct err *err)
+{
+    struct pack_source embed = single(m->w.token_embd), output = single(m->w.output);
+    if (pack_matrix_check(&embed, gpu, err) < 0 || pack_matrix_check(&output, gpu, err) < 0)
+        return -1;
+    for (uint32_t i = 0; i < m->hp.n_layer; i++) {
+        struct layer_plan plan = plan_layer(m, i);
+        for (uint32_t k = 0; k < plan.n; k++)
+            if (pack_matrix_check(&plan.v[k].source, gpu, err) < 0)
+                return -1;
+    }
+    return 0;
+}
+
 int device_weights_open(struct device_weights *w, struct gpu *gpu, const struct model *m,
                         const struct weights_progress *progress, struct err *err)
 {
@@ -169,6 +269,8 @@ int device_weights_open(struct device_weights *w, struct gpu *gpu, const struct 
     arena_init(&w->arena, gpu, l.total);
     plan_layout(w, &m->hp);
     w->layers = mem_zalloc(w->n_layers * sizeof *w->layers);
+    if (check_sizes(m, gpu, err) < 0)
+        return -1;
     struct pack_source embed = single(m->w.token_embd), output = single(m->w.output);
     if (load_matrix(&l, &w->embed, &embed) < 0)
         return -1;
@@ -176,7 +278,7 @@ int device_weights_open(struct device_weights *w, struct gpu *gpu, const struct 
     if (m->w.output != m->w.token_embd && load_matrix(&l, &w->output, &output) < 0)
         return -1;
     for (uint32_t i = 0; i < w->n_layers; i++)
-        if (load_layer(&l, &w->layers[i], &m->w.layers[i]) < 0)
+        if (load_layer(&l, &w->layers[i], m, i) < 0)
             return -1;
     return load_vector(&l, &w->output_norm, m->w.output_norm);
 }

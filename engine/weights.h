@@ -18,7 +18,10 @@ struct device_layer {
     struct gpu_span attn_norm, post_norm; /* f32[n_embd] */
     struct projection proj[PROJ_MAX];     /* tensors of one format are joined */
     uint32_t n_proj;
-    struct matrix out, gate_up, down;
+    struct matrix out, gate_up, down;     /* with experts: rows of all of them */
+    /* experts */
+    struct matrix router;                 /* f32: a row an expert, the shared gate */
+    struct matrix shared_gate_up, shared_down;
     /* recurrent */
     struct gpu_span conv1d, dt, a, ssm_norm;
     /* attention */
