@@ -170,8 +170,8 @@ static size_t escape_key(const char *s, size_t n, bool late, struct key *out)
     *out = (struct key){ .code = K_ESC };
     if (n == 1)
         return late ? 1 : 0;
-    if (s[1] == 0x1B)
-        return 1;
+    if ((unsigned char)s[1] < 0x20 && s[1] != '\r' && s[1] != '\b')
+        return 1; /* two keys: Alt with a control key has no meaning here */
     if (s[1] == '[' || s[1] == 'O') {
         size_t len = csi_parse(s, n, out);
         if (len > 0 || !late)

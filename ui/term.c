@@ -153,7 +153,7 @@ static SCREEN *new_screen(struct err *err)
     struct sigaction old[4];
     for (int i = 0; i < 4; i++)
         sigaction(signals[i], NULL, &old[i]);
-    use_env(FALSE); /* the size is asked from the terminal, by term_check */
+    use_tioctl(TRUE); /* the terminal knows its size better than LINES does */
     SCREEN *s = newterm(NULL, stdout, stdin);
     for (int i = 0; i < 4; i++)
         sigaction(signals[i], &old[i], NULL);

@@ -104,6 +104,7 @@ static void test_escape(void)
 {
     decode_in_steps("\x1b", 1, "Esc");
     decode("\x1b\x1b", "Esc Esc");
+    decode("\x1b\x13", "Esc C-s");
     decode("\x1b\x1b[A", "Esc Up");
     decode("\x1b[", "A-[");
     decode("\x1b[12;", "");      /* cut off: nothing of it is typed */
