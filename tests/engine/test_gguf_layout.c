@@ -1,6 +1,7 @@
 /* test_gguf_layout.c - the two tensor layouts that share a type id, and models
  * that are split over several files. */
 #define TEST_SECONDS 60
+#include "base/fault.h"
 #include "tests/engine/gguf_check.h"
 
 /* ---- type 42 ------------------------------------------------------------ */
@@ -159,6 +160,28 @@ static void test_split(void)
     gguf_close(g);
 }
 
+/* Whichever file cannot be opened, nothing is left behind. */
+static void test_split_faults(void)
+{
+    char path[256];
+    unsigned n = 1;
+    write_split();
+    gw_path(path, PART1);
+    for (;; n++) {
+        struct gguf *g;
+        struct err e = { "" };
+        fault_arm(FAULT_OPEN, n);
+        int rc = gguf_open(&g, path, &e);
+        if (!fault_disarm(FAULT_OPEN)) {
+            CHECK(rc == 0);
+            gguf_close(g);
+            break;
+        }
+        CHECK(rc == -1 && g == NULL && strstr(e.text, "cannot be opened"));
+    }
+    CHECK(n == 4);
+}
+
 static void test_split_wrong(void)
 {
     char path[256], to[256];
@@ -193,5 +216,5 @@ static void test_split_wrong(void)
 }
 
 TEST_MAIN(T(test_two_layouts_of_42), T(test_layouts_of_42_cut),
-          T(test_tiny_tensor_of_42), T(test_split),
+          T(test_tiny_tensor_of_42), T(test_split), T(test_split_faults),
           T(test_split_wrong))
