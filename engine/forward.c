@@ -4,28 +4,15 @@
  * Dependent steps: recurrent layer [projections] [conv, gates, delta rule]
  * [out + residual] [gate, up, SwiGLU] [down + residual]; attention layer the
  * same with [q/k norm, RoPE, K/V write] [split attention] [merge + gate] in
- * place of the second; then [logits] [sample]. Barriers between them are
+ * place of the second; with experts see forward_moe.c for the last two; then
+ * [logits] [sample]. Barriers between them are
  * planned by gpu_record from what each dispatch reads and writes. Norms are
  * folded into the products: whoever completes the residual stream also writes
  * it as the next product's input (engine/kernel.h). */
-#include "engine/session.h"
+#include "engine/forward.h"
 
-#include "base/mem.h"
-
-/* RMS factor that a product applies to its result, spec constant 5. */
-enum norm { NORM_NONE, NORM_ROW, NORM_HEADS };
-
-struct recorder {
-    struct session *s;
-    struct engine *e;
-    const struct hparams *hp;
-    struct gpu_commands *c;
-    const struct pass *pass;
-    struct err *err;
-};
-
-static int dispatch(struct recorder *r, struct gpu_dispatch *d, const struct gpu_module *m,
-                    const uint32_t *spec, uint32_t n_spec)
+int forward_dispatch(struct recorder *r, struct gpu_dispatch *d, const struct gpu_module *m,
+                     const uint32_t *spec, uint32_t n_spec)
 {
     d->kernel = pipelines_get(&r->e->pipelines, m, spec, n_spec, r->err);
     if (!d->kernel)
@@ -36,24 +23,12 @@ static int dispatch(struct recorder *r, struct gpu_dispatch *d, const struct gpu
 
 /* ---- products ----------------------------------------------------------- */
 
-struct product {
-    const struct matrix *m;
-    const struct planes *in, *next; /* next: not for EPILOGUE_STORE */
-    enum norm norm;
-    enum epilogue epilogue;
-    struct gpu_span out;            /* STORE, RESIDUAL */
-    struct gpu_span next_norm;      /* RESIDUAL */
-    uint32_t out_stride, out_offset;
-    bool beside;                    /* writes other rows than the one before */
-    const char *label;
-};
-
-static uint32_t divide_up(uint32_t a, uint32_t b)
+uint32_t forward_divide_up(uint32_t a, uint32_t b)
 {
     return (a + b - 1) / b;
 }
 
-static uint32_t bind_planes(struct gpu_dispatch *d, uint32_t at, const struct planes *p)
+uint32_t forward_bind_planes(struct gpu_dispatch *d, uint32_t at, const struct planes *p)
 {
     d->bind[at] = gpu_span_all(&p->x);
     d->bind[at + 1] = gpu_span_all(&p->s);
@@ -61,14 +36,20 @@ static uint32_t bind_planes(struct gpu_dispatch *d, uint32_t at, const struct pl
     return at + 3;
 }
 
-static int product(struct recorder *r, const struct product *p)
+uint32_t forward_product_rows(const struct product_tuning *t, enum epilogue e)
+{
+    static const uint32_t units[EPILOGUE_COUNT] = {
+        [EPILOGUE_STORE] = 1, [EPILOGUE_RESIDUAL] = ACT_BLOCK,
+        [EPILOGUE_SWIGLU] = 2 * ACT_BLOCK
+    };
+    return forward_divide_up(t->size / t->lanes * t->batch, units[e]) * units[e];
+}
+
+int forward_product(struct recorder *r, const struct product *p)
 {
     const struct product_tuning *t =
         r->pass->tokens > 1 ? &r->e->tune.product_many : &r->e->tune.product_one;
-    uint32_t rows = t->size / t->lanes * t->batch;
-    uint32_t unit = p->epilogue == EPILOGUE_SWIGLU ? 2 * ACT_BLOCK : ACT_BLOCK;
-    if (p->epilogue != EPILOGUE_STORE)
-        rows = divide_up(rows, unit) * unit;
+    uint32_t rows = forward_product_rows(t, p->epilogue);
     uint32_t spec[] = { t->size, t->lanes, rows, t->tokens, t->batch, p->norm };
     struct push_product push = {
         .rows = p->m->rows, .cols = p->m->cols, .units = p->m->units,
@@ -77,19 +58,20 @@ static int product(struct recorder *r, const struct product *p)
     struct gpu_dispatch d = {
         .bind = { [1] = p->m->codes, [2] = p->m->scales },
         .push = &push,
-        .groups = { divide_up(p->m->rows, rows), divide_up(r->pass->tokens, t->tokens), 1 },
+        .groups = { forward_divide_up(p->m->rows, rows),
+                    forward_divide_up(r->pass->tokens, t->tokens), 1 },
         .beside = p->beside, .label = p->label
     };
-    uint32_t at = bind_planes(&d, 3, p->in);
+    uint32_t at = forward_bind_planes(&d, 3, p->in);
     if (p->epilogue != EPILOGUE_SWIGLU)
         d.bind[at++] = p->out;
     if (p->epilogue != EPILOGUE_STORE)
-        at = bind_planes(&d, at, p->next);
+        at = forward_bind_planes(&d, at, p->next);
     if (p->epilogue == EPILOGUE_RESIDUAL)
         d.bind[at] = p->next_norm;
     const struct gpu_module *m =
         kernel_product_module(p->m->format, r->e->int8, p->epilogue);
-    return dispatch(r, &d, m, spec, 6);
+    return forward_dispatch(r, &d, m, spec, 6);
 }
 
 /* A product whose result completes the residual stream. */
@@ -97,7 +79,7 @@ static int residual(struct recorder *r, const struct matrix *m, enum norm norm,
                     struct gpu_span next_norm, const char *label)
 {
     struct scratch *x = &r->s->scratch;
-    return product(r, &(struct product){
+    return forward_product(r, &(struct product){
         .m = m, .in = &x->mixed, .norm = norm, .epilogue = EPILOGUE_RESIDUAL,
         .out = gpu_span_all(&x->residual), .next = &x->input, .next_norm = next_norm,
         .label = label });
@@ -107,7 +89,7 @@ static int projections(struct recorder *r, const struct device_layer *ly, uint32
 {
     struct scratch *x = &r->s->scratch;
     for (uint32_t i = 0; i < ly->n_proj; i++)
-        if (product(r, &(struct product){
+        if (forward_product(r, &(struct product){
                 .m = &ly->proj[i].m, .in = &x->input, .norm = NORM_ROW,
                 .epilogue = EPILOGUE_STORE, .out = gpu_span_all(&x->proj),
                 .out_stride = stride, .out_offset = ly->proj[i].offset,
@@ -140,9 +122,9 @@ static int recurrent_mixer(struct recorder *r, const struct device_layer *ly, ui
         .groups = { r->hp->value_dim / t->delta_columns, 1, 1 },
         .label = "delta rule"
     };
-    bind_planes(&d, 8, &s->scratch.mixed);
+    forward_bind_planes(&d, 8, &s->scratch.mixed);
     uint32_t spec[TUNING_SPEC], n = tuning_delta(t, r->e->int8, spec);
-    return dispatch(r, &d, kernel_module(KERNEL_DELTA), spec, n);
+    return forward_dispatch(r, &d, kernel_module(KERNEL_DELTA), spec, n);
 }
 
 static int rotate_and_store(struct recorder *r, const struct device_layer *ly,
@@ -165,7 +147,7 @@ static int rotate_and_store(struct recorder *r, const struct device_layer *ly,
     };
     uint32_t spec[TUNING_SPEC], n = tuning_qk(&r->e->tune, r->hp->head_dim, spec);
     enum kernel_id id = r->s->params.kv == KV_F32 ? KERNEL_QK_F32 : KERNEL_QK_F16;
-    return dispatch(r, &d, kernel_module(id), spec, n);
+    return forward_dispatch(r, &d, kernel_module(id), spec, n);
 }
 
 static int attend(struct recorder *r, struct gpu_span k, struct gpu_span v)
@@ -184,7 +166,7 @@ static int attend(struct recorder *r, struct gpu_span k, struct gpu_span v)
     uint32_t n = tuning_attend(&r->e->tune, r->hp->head_dim,
                                r->hp->n_head / r->hp->n_head_kv, spec);
     enum kernel_id id = r->s->params.kv == KV_F32 ? KERNEL_ATTEND_F32 : KERNEL_ATTEND_F16;
-    return dispatch(r, &d, kernel_module(id), spec, n);
+    return forward_dispatch(r, &d, kernel_module(id), spec, n);
 }
 
 static int merge(struct recorder *r)
@@ -198,10 +180,10 @@ static int merge(struct recorder *r)
         .groups = { r->hp->n_head, r->pass->tokens, 1 },
         .label = "attention merge"
     };
-    bind_planes(&d, 3, &x->mixed);
+    forward_bind_planes(&d, 3, &x->mixed);
     uint32_t spec[TUNING_SPEC];
     uint32_t n = tuning_merge(&r->e->tune, r->e->int8, r->hp->head_dim, spec);
-    return dispatch(r, &d, kernel_module(KERNEL_MERGE), spec, n);
+    return forward_dispatch(r, &d, kernel_module(KERNEL_MERGE), spec, n);
 }
 
 /* ---- the pass ----------------------------------------------------------- */
@@ -218,9 +200,9 @@ static int embed(struct recorder *r)
         .groups = { 1, r->pass->tokens, 1 },
         .label = "embedding"
     };
-    bind_planes(&d, 4, &x->input);
+    forward_bind_planes(&d, 4, &x->input);
     uint32_t spec[] = { r->e->tune.embed_size, r->e->int8 };
-    return dispatch(r, &d, kernel_embed_module(m->format), spec, 2);
+    return forward_dispatch(r, &d, kernel_embed_module(m->format), spec, 2);
 }
 
 static int attention_mixer(struct recorder *r, const struct device_layer *ly, uint32_t index,
@@ -240,7 +222,9 @@ static int feed_forward(struct recorder *r, const struct device_layer *ly,
                         struct gpu_span next_norm)
 {
     struct scratch *x = &r->s->scratch;
-    if (product(r, &(struct product){
+    if (r->hp->arch->moe)
+        return forward_experts(r, ly, next_norm);
+    if (forward_product(r, &(struct product){
             .m = &ly->gate_up, .in = &x->input, .norm = NORM_ROW,
             .epilogue = EPILOGUE_SWIGLU, .next = &x->mixed, .label = "gate and up" }) < 0)
         return -1;
@@ -272,7 +256,7 @@ static int head(struct recorder *r)
 {
     struct session *s = r->s;
     const struct matrix *m = &r->e->weights.output;
-    if (product(r, &(struct product){
+    if (forward_product(r, &(struct product){
             .m = m, .in = &s->scratch.input, .norm = NORM_ROW, .epilogue = EPILOGUE_STORE,
             .out = gpu_span_all(&s->scratch.logits), .out_stride = m->rows,
             .label = "logits" }) < 0)
@@ -286,7 +270,7 @@ static int head(struct recorder *r)
         .label = "sample"
     };
     uint32_t spec[] = { r->e->tune.sample_size };
-    return dispatch(r, &d, kernel_module(KERNEL_SAMPLE), spec, 1);
+    return forward_dispatch(r, &d, kernel_module(KERNEL_SAMPLE), spec, 1);
 }
 
 int forward_record(struct session *s, struct gpu_commands *c, const struct pass *p,

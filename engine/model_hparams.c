@@ -3,6 +3,8 @@
  * ones for which there are no kernels make it unsupported. */
 #include "engine/model.h"
 
+#include "shaders/push.h"
+
 #include <math.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -248,6 +250,12 @@ static int check_supported(const struct raw *raw, struct err *err)
     if (hp->conv_kernel != MODEL_CONV_KERNEL)
         err_set(err, "a convolution over %u tokens is not supported, only over %d",
                 hp->conv_kernel, MODEL_CONV_KERNEL);
+    if (hp->n_expert > SELECT_MAX_EXPERTS)
+        err_set(err, "%u experts are not supported, only up to %d", hp->n_expert,
+                SELECT_MAX_EXPERTS);
+    if (hp->n_expert_used > SELECT_MAX_SLOTS)
+        err_set(err, "%u experts a token are not supported, only up to %d",
+                hp->n_expert_used, SELECT_MAX_SLOTS);
     return err->text[0] ? 0 : 1;
 }
 

@@ -395,14 +395,10 @@ static int check_formats(const struct hparams *hp, const struct gguf *g, struct 
 int weights_runnable(const struct weights *w, const struct hparams *hp,
                      const struct gguf *g, struct err *err)
 {
-    if (hp->arch->moe) {
-        err_set(err, "mixture-of-experts layers are not supported yet");
-        return 0;
-    }
     for (uint32_t i = 0; i < hp->n_layer; i++)
-        if (w->layers[i].ssm_in) {
-            err_set(err, "the old fused ssm_in tensors are not supported; use a newer "
-                    "conversion of the model");
+        if (w->layers[i].ssm_in && !hp->grouped_heads) {
+            err_set(err, "fused ssm_in tensors with value heads in tiled order are not "
+                    "supported");
             return 0;
         }
     return check_formats(hp, g, err);

@@ -19,10 +19,15 @@ struct scratch {
     struct gpu_buffer residual;  /* f32[t][n_embd] */
     struct planes input;         /* of n_embd: what a layer's products read */
     struct planes mixed;         /* of the widest mixer or FFN result */
-    struct gpu_buffer proj;      /* f32[t][proj stride] */
+    struct gpu_buffer proj;      /* f32[t][proj stride]; with experts also
+                                  * f32[t][n_embd], the shared one's result */
     struct gpu_buffer q;         /* f32[t][n_head][head_dim] */
     struct gpu_buffer partials;  /* f32[t][n_head][splits][head_dim + 2] */
     struct gpu_buffer logits;    /* f32[n_vocab] */
+    /* with experts: planes of what each chosen one makes, t * n_expert_used
+     * vectors of n_ff_expert; f32[t][n_expert + 1]; see KERNEL_SELECT */
+    struct planes experts;
+    struct gpu_buffer router, selection;
 };
 
 struct state_layout {

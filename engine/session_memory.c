@@ -67,6 +67,15 @@ static uint64_t larger(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
+static void open_experts(struct opener *o, struct scratch *x, const struct hparams *hp,
+                         uint64_t t)
+{
+    open_planes(o, &x->experts, t * hp->n_expert_used, hp->n_ff_expert, "expert results");
+    open_buffer(o, &x->router, t * (hp->n_expert + 1) * 4, GPU_DEVICE, "router logits");
+    open_buffer(o, &x->selection, t * (2 * hp->n_expert_used + 1) * 4, GPU_DEVICE,
+                "selected experts");
+}
+
 static void open_scratch(struct opener *o, struct session *s)
 {
     const struct engine *e = s->engine;
@@ -75,9 +84,13 @@ static void open_scratch(struct opener *o, struct session *s)
     uint64_t t = s->params.chunk_tokens, heads = (uint64_t)hp->n_head * hp->head_dim;
     open_buffer(o, &x->residual, t * hp->n_embd * 4, GPU_DEVICE, "residual stream");
     open_planes(o, &x->input, t, hp->n_embd, "layer input");
-    open_planes(o, &x->mixed, t, larger(larger(hp->value_dim, heads), hp->n_ff),
-                "mixer result");
+    uint64_t mixed = larger(larger(hp->value_dim, heads), larger(hp->n_ff, hp->n_ff_shared));
+    open_planes(o, &x->mixed, t, mixed, "mixer result");
     uint64_t stride = larger(e->weights.recurrent.stride, e->weights.attention.stride);
+    if (hp->arch->moe) {
+        stride = larger(stride, hp->n_embd);
+        open_experts(o, x, hp, t);
+    }
     open_buffer(o, &x->proj, t * stride * 4, GPU_DEVICE, "projections");
     open_buffer(o, &x->q, larger(t * heads * 4, 4), GPU_DEVICE, "queries");
     uint32_t least = session_least_splits(s, s->params.ctx_tokens);
@@ -153,11 +166,13 @@ void session_memory_close(struct session *s)
     struct gpu *gpu = s->engine->gpu;
     struct gpu_buffer *all[] = { &s->ctl, &s->out, &s->counts, &s->rope, &s->state,
                                  &s->scratch.residual, &s->scratch.proj, &s->scratch.q,
-                                 &s->scratch.partials, &s->scratch.logits };
+                                 &s->scratch.partials, &s->scratch.logits,
+                                 &s->scratch.router, &s->scratch.selection };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         gpu_buffer_close(all[i], gpu);
     close_planes(&s->scratch.input, gpu);
     close_planes(&s->scratch.mixed, gpu);
+    close_planes(&s->scratch.experts, gpu);
     for (uint32_t i = 0; s->kv && i < s->n_kv; i++)
         gpu_buffer_close(&s->kv[i], gpu);
     free(s->kv);

@@ -15,6 +15,7 @@ static const struct tuning table[DEVICE_KINDS] = {
     [DEVICE_GPU] = {
         .product_one = { .size = 128, .lanes = 32, .batch = 2, .tokens = 1 },
         .product_many = { .size = 128, .lanes = 32, .batch = 2, .tokens = 8 },
+        .product_experts = { .size = 128, .lanes = 32, .batch = 2, .tokens = 1 },
         .embed_size = 256, .sample_size = 1024, .lanes = 32,
         .delta_columns = 32, .delta_parts = 8, .delta_each = 1, .delta_passes = 1,
         .attend_size = 128, .attend_floats = 64, .attend_batch = 4, .merge_size = 256,
@@ -29,6 +30,7 @@ static const struct tuning table[DEVICE_KINDS] = {
     [DEVICE_CPU] = {
         .product_one = { .size = 32, .lanes = 1, .batch = 4, .tokens = 1 },
         .product_many = { .size = 32, .lanes = 1, .batch = 4, .tokens = 4 },
+        .product_experts = { .size = 32, .lanes = 1, .batch = 4, .tokens = 1 },
         .embed_size = 64, .sample_size = 16, .lanes = 8,
         .delta_columns = 128, .delta_parts = 8, .delta_each = 8, .delta_passes = 1,
         .attend_size = 8, .attend_floats = 128, .attend_batch = 2, .merge_size = 8,
@@ -46,7 +48,7 @@ void tuning_choose(struct tuning *t, const struct device_info *info)
         lanes *= 2;
     t->lanes = lanes;
     if (t->product_one.lanes > lanes)
-        t->product_one.lanes = t->product_many.lanes = lanes;
+        t->product_one.lanes = t->product_many.lanes = t->product_experts.lanes = lanes;
 }
 
 static uint32_t smaller(uint32_t a, uint32_t b)

@@ -105,11 +105,11 @@ static void plan_projections(struct layer_plan *p, const struct layer *ly,
         join(p, ly->v);
         return;
     }
-    if (ly->ssm_in) {
-        add_projection(p, regrouped(ly->ssm_in, hp));
-    } else {
+    if (ly->qkv && ly->gate) {
         join(p, ly->qkv);
         join(p, ly->gate);
+    } else {
+        add_projection(p, regrouped(ly->ssm_in, hp));
     }
     if (ly->ba) {
         join(p, ly->ba);

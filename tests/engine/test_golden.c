@@ -116,6 +116,26 @@ static void test_dense_float_kv_f32(void)
     run_golden("dense_qwen35", MATH_FLOAT, KV_F32, (struct tolerance){ 0.002f, 0.002f });
 }
 
+static void test_moe_float(void)
+{
+    run_golden("moe_qwen35", MATH_FLOAT, KV_F16, (struct tolerance){ 0.02f, 0.02f });
+}
+
+static void test_moe_float_kv_f32(void)
+{
+    run_golden("moe_qwen35", MATH_FLOAT, KV_F32, (struct tolerance){ 0.002f, 0.002f });
+}
+
+static void test_next_float(void)
+{
+    run_golden("next", MATH_FLOAT, KV_F16, (struct tolerance){ 0.02f, 0.02f });
+}
+
+static void test_next_float_kv_f32(void)
+{
+    run_golden("next", MATH_FLOAT, KV_F32, (struct tolerance){ 0.002f, 0.002f });
+}
+
 /* Rounding activations to 8 bits is not exact: on random weights, which have
  * no trained robustness, the logits move by a few per cent of their spread. */
 static void test_dense_int8(void)
@@ -203,4 +223,6 @@ static void test_mini_int8(void)
 }
 
 TEST_MAIN(T(test_dense_float), T(test_dense_float_kv_f32), T(test_dense_int8),
+          T(test_moe_float), T(test_moe_float_kv_f32), T(test_next_float),
+          T(test_next_float_kv_f32),
           T(test_mini_float), T(test_mini_int8))

@@ -111,7 +111,6 @@ static void test_dense_golden(void)
     model_close(m);
 }
 
-/* Experts are understood and checked, but have no kernels. */
 static void test_moe_golden(void)
 {
     static const char *const paths[] = { "tests/data/moe_qwen35.gguf",
@@ -119,8 +118,8 @@ static void test_moe_golden(void)
     for (int i = 0; i < 2; i++) {
         struct model *m = need_model(paths[i]);
         const struct layer *l = &m->w.layers[0];
-        CHECK_STR(m->info.refusal, "mixture-of-experts layers are not supported yet");
-        CHECK(m->complete && m->hp.n_expert == 8 && m->hp.n_expert_used == 3);
+        CHECK(!m->info.refusal && m->complete);
+        CHECK( m->hp.n_expert == 8 && m->hp.n_expert_used == 3);
         CHECK(m->info.n_expert == 8 && m->info.n_expert_used == 3);
         CHECK(m->hp.n_ff_expert == 64 && m->hp.n_ff_shared == 64 && m->hp.n_ff == 0);
         CHECK(m->hp.expert_scale == 1 && m->hp.grouped_heads == (i == 1));
@@ -199,6 +198,10 @@ static void test_variants(void)
     RUNS(.set_key = "block_count", .value = 4, .value_type = GGUF_I64);
     RUNS(.set_key = "rope.freq_base", .value = 10000, .value_type = GGUF_U32);
     RUNS(.retype = "blk.0.ssm_a", .type = QUANT_BF16);
+    RUNS(.arch = "qwen35moe");
+    RUNS(.arch = "qwen3next");
+    RUNS(.arch = "qwen35moe", .retype = "blk.0.ffn_gate_inp_shexp.weight",
+         .type = QUANT_F16);
     RUNS(.retype = "blk.0.ssm_conv1d.weight", .type = QUANT_F16);
     RUNS(.retype = "output_norm.weight", .type = QUANT_F16);
     RUNS(.retype = "blk.0.ffn_gate.weight", .type = QUANT_Q2_0);
@@ -339,6 +342,11 @@ static void keys_raw_experts(struct gguf_writer *w)
     gw_bool(w, "qwen35moe.norm_top_k_prob", false);
 }
 
+static void keys_many_experts(struct gguf_writer *w)
+{
+    gw_u32(w, "qwen35moe.expert_count", 32);
+}
+
 static void tensors_unknown(struct gguf_writer *w)
 {
     put_as(w, "blk.2.attn_qkv.bi\x1b""as", QUANT_F32, CONV_DIM, 1, 1);
@@ -353,13 +361,18 @@ static void test_refused(void)
 {
     REFUSED("architecture llama is not supported", .arch = "llama");
     REFUSED("does not name its architecture", .drop_key = "general.architecture");
-    REFUSED("mixture-of-experts layers are not supported yet", .arch = "qwen35moe");
-    REFUSED("mixture-of-experts layers are not supported yet", .arch = "qwen3next");
+    REFUSED("513 experts are not supported, only up to 512", .arch = "qwen35moe",
+            .set_key = "expert_count", .value = 513);
+    REFUSED("17 experts a token are not supported, only up to 16", .arch = "qwen35moe",
+            .set_key = "expert_used_count", .value = 17, .drop_key = "expert_count",
+            .keys = keys_many_experts);
+    REFUSED("expert_feed_forward_length 48", .arch = "qwen35moe",
+            .set_key = "expert_feed_forward_length", .value = 48);
     REFUSED("weights are not normalised", .arch = "qwen35moe", .keys = keys_raw_experts);
     REFUSED("prism.hadamard", .keys = keys_hadamard);
     REFUSED("rope scaling \"yarn?\"", .keys = keys_yarn);
     REFUSED("attn_qkv.bi?as is not known", .tensors = tensors_unknown);
-    REFUSED("ssm_in tensors", .tensors = tensors_ssm_in);
+    REFUSED("ssm_in tensors with value heads in tiled order", .tensors = tensors_ssm_in);
     REFUSED("type Q4_1 is not supported (tensor blk.0.ffn_gate.weight)",
             .retype = "blk.0.ffn_gate.weight", .type = QUANT_Q4_1);
     REFUSED("embedding_length 48", .set_key = "embedding_length", .value = 48);
