@@ -16,12 +16,10 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
-#ifdef WIDE
-#extension GL_EXT_shader_explicit_arithmetic_types_int64 : require
-#endif
 #include "ctl.glsl"
 #include "act.glsl"
 #include "reduce.glsl"
+#include "wide.glsl"
 
 layout(constant_id = 1) const uint INT8 = 0;
 layout(constant_id = 2) const uint COLUMNS = 32; /* 32, 64 or 128 */
@@ -33,34 +31,33 @@ layout(push_constant) uniform push_block { push_delta p; };
 layout(set = 0, binding = 0, std430) readonly buffer ctl_buffer { ctl_block ctl; };
 layout(set = 0, binding = 1, std430) readonly buffer proj_block { float proj[]; };
 layout(set = 0, binding = 1, std430) readonly buffer proj_quads { vec4 proj4[]; };
-layout(set = 0, binding = 2, std430) buffer history_block { vec4 history[]; };
-layout(set = 0, binding = 3, std430) readonly buffer taps_block { vec4 taps4[]; };
+layout(set = 0, binding = 1, std430) readonly buffer proj_wides { WIDE_VEC proj_wide[]; };
+layout(set = 0, binding = 2, std430) buffer history_block { WIDE_VEC history[]; };
+layout(set = 0, binding = 3, std430) readonly buffer taps_block { WIDE_VEC taps_wide[]; };
 layout(set = 0, binding = 4, std430) readonly buffer dt_block { float dt_bias[]; };
 layout(set = 0, binding = 5, std430) readonly buffer a_block { float ssm_a[]; };
 layout(set = 0, binding = 6, std430) readonly buffer norm_block { vec4 ssm_norm[]; };
-#ifdef WIDE
-layout(set = 0, binding = 7, std430) buffer state_block { u64vec4 state[]; };
-#else
-layout(set = 0, binding = 7, std430) buffer state_block { vec4 state[]; };
-#endif
+layout(set = 0, binding = 7, std430) buffer state_block { WIDE_VEC state[]; };
 #define BLOCK_X 8
 #define BLOCK_S 9
 #define BLOCK_SS 10
 #include "block.glsl"
 
-const uint HEAD_QUADS = STATE_DIM / 4;
-const uint QUADS = HEAD_QUADS / PARTS;     /* key quads an invocation */
+/* Vectors of WIDE channels or keys: of a head, of the own values. */
+const uint HEAD_VECS = STATE_DIM / WIDE;
+const uint OWN_VECS = COLUMNS / WIDE;
+const uint OWN_QUADS = COLUMNS / 4;
+const uint VECS = HEAD_VECS / PARTS;       /* of keys, an invocation */
+const uint QUADS = VECS * WIDE_QUADS;
 const uint HELD = EACH * QUADS;            /* quads of state in registers */
 const uint SLICES = STATE_DIM / COLUMNS;   /* workgroups a head */
-const uint OWN_QUADS = COLUMNS / 4;        /* value quads a workgroup */
-/* Channel quads of a token: of q, of k, of the own values. */
-const uint ITEMS = 2 * HEAD_QUADS + OWN_QUADS;
-const uint TILE = COLUMNS > 64 ? 4 : 8;    /* tokens; at most 16 KiB below */
+/* Channel vectors of a token: of q, of k, of the own values. */
+const uint ITEMS = 2 * HEAD_VECS + OWN_VECS;
+const uint TILE = COLUMNS > 64 ? 7 : 8;    /* tokens; at most 16 KiB below */
 const uint GROUP = COLUMNS / PASSES / EACH * PARTS; /* spec constant 0 */
 const uint SHARES = GROUP < 2 * ITEMS ? 1 : GROUP / ITEMS < TILE ? GROUP / ITEMS : TILE;
-const uint ROUNDS = (SHARES * ITEMS + GROUP - 1) / GROUP;
 
-shared vec4 made_s[TILE * ITEMS];          /* convolved */
+shared WIDE_VEC made_s[TILE * ITEMS];      /* convolved */
 shared vec4 out_s[TILE * OWN_QUADS];
 /* decay, then factors: v in d ik, S.k in d ik, S.q in o */
 shared vec4 step_s[TILE];
@@ -77,44 +74,53 @@ vec4 silu(vec4 v)
     return v / (1.0 + exp(-v));
 }
 
-/* Quad of raw channels of token t; t < 0 is before this pass. */
-vec4 channel_quad(int t, uint quad)
+/* Raw channels of token t; t < 0 is before this pass. */
+vec4[WIDE_QUADS] channels(int t, uint vec)
 {
     if (t >= 0)
-        return proj4[uint(t) * (p.proj_stride / 4) + quad];
-    return history[(ctl.side * 3 + uint(3 + t)) * (p.conv_dim / 4) + quad];
+        return wide_quads(proj_wide[uint(t) * (p.proj_stride / WIDE) + vec]);
+    return wide_quads(history[(ctl.side * 3 + uint(3 + t)) * (p.conv_dim / WIDE) + vec]);
 }
 
-/* Convolution of one quad of channels for tokens [from, to) of the tile that
+/* Convolution of one vector of channels for tokens [from, to) of the tile that
  * starts with token `first`; to > from. The last inputs of the pass become the
  * history of the next one. */
-void convolve_quad(uint item, uint quad, uint first, uint from, uint to, bool owner)
+void convolve_vec(uint item, uint vec, uint first, uint from, uint to, bool owner)
 {
-    mat4 taps = transpose(mat4(taps4[quad * 4], taps4[quad * 4 + 1], taps4[quad * 4 + 2],
-                               taps4[quad * 4 + 3])); /* column j: tap j */
+    vec4 taps[4 * WIDE_QUADS]; /* of one channel each */
+    [[unroll]] for (uint i = 0; i < 4; i++) {
+        vec4[WIDE_QUADS] some = wide_quads(taps_wide[vec * 4 + i]);
+        [[unroll]] for (uint j = 0; j < WIDE_QUADS; j++)
+            taps[i * WIDE_QUADS + j] = some[j];
+    }
     int t0 = int(first + from);
-    vec4 x0 = channel_quad(t0 - 3, quad);
-    vec4 x1 = channel_quad(t0 - 2, quad);
-    vec4 x2 = channel_quad(t0 - 1, quad);
+    vec4 x0[WIDE_QUADS] = channels(t0 - 3, vec);
+    vec4 x1[WIDE_QUADS] = channels(t0 - 2, vec);
+    vec4 x2[WIDE_QUADS] = channels(t0 - 1, vec);
     uint t = from;
     do {
-        vec4 x3 = proj4[(first + t) * (p.proj_stride / 4) + quad];
-        made_s[t * ITEMS + item] =
-            silu(taps[0] * x0 + taps[1] * x1 + taps[2] * x2 + taps[3] * x3);
+        vec4 x3[WIDE_QUADS] = wide_quads(proj_wide[(first + t) * (p.proj_stride / WIDE) + vec]);
+        vec4 y[WIDE_QUADS];
+        [[unroll]] for (uint j = 0; j < WIDE_QUADS; j++) {
+            mat4 tap = transpose(mat4(taps[4 * j], taps[4 * j + 1], taps[4 * j + 2],
+                                      taps[4 * j + 3]));
+            y[j] = silu(tap[0] * x0[j] + tap[1] * x1[j] + tap[2] * x2[j] + tap[3] * x3[j]);
+        }
+        made_s[t * ITEMS + item] = wide_pack(y);
         x0 = x1;
         x1 = x2;
         x2 = x3;
     } while (++t < to);
     if (owner && first + to == ctl.n_tokens) {
-        uint row = (1 - ctl.side) * 3, quads = p.conv_dim / 4;
-        history[row * quads + quad] = x0;
-        history[(row + 1) * quads + quad] = x1;
-        history[(row + 2) * quads + quad] = x2;
+        uint row = (1 - ctl.side) * 3, vecs = p.conv_dim / WIDE;
+        history[row * vecs + vec] = wide_pack(x0);
+        history[(row + 1) * vecs + vec] = wide_pack(x1);
+        history[(row + 2) * vecs + vec] = wide_pack(x2);
     }
 }
 
 /* All channels that this workgroup reads, for the tile's tokens. Invocations
- * beyond one per quad take a share of the tokens. */
+ * beyond one per vector take a share of the tokens. */
 void convolve_tile(uint local, uint first, uint count)
 {
     uint head = gl_WorkGroupID.x / SLICES, slice = gl_WorkGroupID.x % SLICES;
@@ -124,20 +130,21 @@ void convolve_tile(uint local, uint first, uint count)
     /* A k head's history belongs to the first v head that reads it. */
     bool first_reader = slice == 0 && head == (grouped ? k_head * rep : k_head);
     uint per = (count + SHARES - 1) / SHARES;
-    [[unroll]] for (uint m = 0; m < ROUNDS; m++) {
-        uint i = m * GROUP + local;
+    uint i = local;
+    do {
         uint item = i % ITEMS, from = i / ITEMS * per;
-        uint quad = item;
-        if (item < HEAD_QUADS)
-            quad += k_head * HEAD_QUADS;
-        else if (item < 2 * HEAD_QUADS)
-            quad += (p.n_k + k_head - 1) * HEAD_QUADS;
+        uint vec = item;
+        if (item < HEAD_VECS)
+            vec += k_head * HEAD_VECS;
+        else if (item < 2 * HEAD_VECS)
+            vec += (p.n_k + k_head - 1) * HEAD_VECS;
         else
-            quad += (2 * p.n_k + head - 2) * HEAD_QUADS + slice * OWN_QUADS;
+            vec += (2 * p.n_k + head - 2) * HEAD_VECS + slice * OWN_VECS;
         if (from < count && (SHARES * ITEMS % GROUP == 0 || i < SHARES * ITEMS))
-            convolve_quad(item, quad, first, from, min(from + per, count),
-                          item >= 2 * HEAD_QUADS || first_reader);
-    }
+            convolve_vec(item, vec, first, from, min(from + per, count),
+                         item >= 2 * HEAD_VECS || first_reader);
+        i += GROUP;
+    } while (i - local < SHARES * ITEMS);
 }
 
 /* The scalars of one step, by eight neighbouring invocations. */
@@ -156,10 +163,11 @@ void prepare_step(uint t, uint token, uint lane)
     float softplus = max(x, 0.0) + log(1.0 + exp(-abs(x)));
     float decay = exp(ssm_a[head] * softplus);
     vec4 s = vec4(0.0);
-    [[unroll]] for (uint i = 0; i < HEAD_QUADS; i += 8) {
-        vec4 q = made_s[t * ITEMS + i + lane];
-        vec4 k = made_s[t * ITEMS + HEAD_QUADS + i + lane];
-        s += vec4(dot(q, q), dot(k, k), dot(q, k), 0.0);
+    [[unroll]] for (uint i = 0; i < HEAD_VECS; i += 8) {
+        vec4 q[WIDE_QUADS] = wide_quads(made_s[t * ITEMS + i + lane]);
+        vec4 k[WIDE_QUADS] = wide_quads(made_s[t * ITEMS + HEAD_VECS + i + lane]);
+        [[unroll]] for (uint j = 0; j < WIDE_QUADS; j++)
+            s += vec4(dot(q[j], q[j]), dot(k[j], k[j]), dot(q[j], k[j]), 0.0);
     }
     s = lanes_add(s, 8);
     float iq = inversesqrt(float(STATE_DIM)) / max(sqrt(s.x), p.eps);
@@ -170,32 +178,26 @@ void prepare_step(uint t, uint token, uint lane)
     }
 }
 
-/* Quad of keys that is element n of an invocation's part. */
-uint key_quad(uint n, uint part)
-{
-#ifdef WIDE
-    return 2 * (n / 2 * PARTS + part) + n % 2;
-#else
-    return n * PARTS + part;
-#endif
-}
-
 /* One token of this invocation's columns, `column` the first of them. */
 void advance(inout vec4 s[HELD], uint t, uint part, uint column)
 {
-    vec4 k[QUADS], q[QUADS], v4;
-    [[unroll]] for (uint n = 0; n < QUADS; n++) {
-        q[n] = made_s[t * ITEMS + key_quad(n, part)];
-        k[n] = made_s[t * ITEMS + HEAD_QUADS + key_quad(n, part)];
+    vec4 k[QUADS], q[QUADS], v[WIDE_QUADS];
+    [[unroll]] for (uint n = 0; n < VECS; n++) {
+        vec4 some_q[WIDE_QUADS] = wide_quads(made_s[t * ITEMS + n * PARTS + part]);
+        vec4 some_k[WIDE_QUADS] = wide_quads(made_s[t * ITEMS + HEAD_VECS + n * PARTS + part]);
+        [[unroll]] for (uint j = 0; j < WIDE_QUADS; j++) {
+            q[n * WIDE_QUADS + j] = some_q[j];
+            k[n * WIDE_QUADS + j] = some_k[j];
+        }
     }
     vec4 f = step_s[t];
     float mix_d = mix_s[t];
     float o = 0.0;
     [[unroll]] for (uint r = 0; r < EACH; r++) {
         uint c = column + r;
-        if (r % 4 == 0)
-            v4 = made_s[t * ITEMS + 2 * HEAD_QUADS + c / 4];
-        float v = EACH < 4 ? v4[c % 4] : v4[r % 4];
+        if (r % WIDE == 0)
+            v = wide_quads(made_s[t * ITEMS + 2 * HEAD_VECS + c / WIDE]);
+        float own_v = EACH < WIDE ? v[c / 4 % WIDE_QUADS][c % 4] : v[r / 4 % WIDE_QUADS][r % 4];
         vec4 sk = vec4(0.0), sq = vec4(0.0);
         [[unroll]] for (uint n = 0; n < QUADS; n++) {
             sk += s[r * QUADS + n] * k[n];
@@ -203,7 +205,7 @@ void advance(inout vec4 s[HELD], uint t, uint part, uint column)
         }
         float dot_k = lanes_add(sk.x + sk.y + sk.z + sk.w, PARTS);
         float dot_q = lanes_add(sq.x + sq.y + sq.z + sq.w, PARTS);
-        float d = f.y * v - f.z * dot_k;
+        float d = f.y * own_v - f.z * dot_k;
         [[unroll]] for (uint n = 0; n < QUADS; n++)
             s[r * QUADS + n] = f.x * s[r * QUADS + n] + d * k[n];
         /* Lane r of the run keeps result r: one store for PARTS columns. */
@@ -219,36 +221,21 @@ void advance(inout vec4 s[HELD], uint t, uint part, uint column)
 
 void state_load(out vec4 s[HELD], uint row, uint part)
 {
-    [[unroll]] for (uint r = 0; r < EACH; r++) {
-#ifdef WIDE
-        [[unroll]] for (uint n = 0; n < QUADS; n += 2) {
-            u64vec4 x = state[(row + r) * (HEAD_QUADS / 2) + n / 2 * PARTS + part];
-            s[r * QUADS + n] = uintBitsToFloat(uvec4(unpackUint2x32(x.x), unpackUint2x32(x.y)));
-            s[r * QUADS + n + 1] =
-                uintBitsToFloat(uvec4(unpackUint2x32(x.z), unpackUint2x32(x.w)));
-        }
-#else
-        [[unroll]] for (uint n = 0; n < QUADS; n++)
-            s[r * QUADS + n] = state[(row + r) * HEAD_QUADS + key_quad(n, part)];
-#endif
+    [[unroll]] for (uint i = 0; i < EACH * VECS; i++) {
+        vec4 some[WIDE_QUADS] =
+            wide_quads(state[(row + i / VECS) * HEAD_VECS + i % VECS * PARTS + part]);
+        [[unroll]] for (uint j = 0; j < WIDE_QUADS; j++)
+            s[i * WIDE_QUADS + j] = some[j];
     }
 }
 
 void state_store(vec4 s[HELD], uint row, uint part)
 {
-    [[unroll]] for (uint r = 0; r < EACH; r++) {
-#ifdef WIDE
-        [[unroll]] for (uint n = 0; n < QUADS; n += 2) {
-            uvec4 a = floatBitsToUint(s[r * QUADS + n]);
-            uvec4 b = floatBitsToUint(s[r * QUADS + n + 1]);
-            state[(row + r) * (HEAD_QUADS / 2) + n / 2 * PARTS + part] =
-                u64vec4(packUint2x32(a.xy), packUint2x32(a.zw), packUint2x32(b.xy),
-                        packUint2x32(b.zw));
-        }
-#else
-        [[unroll]] for (uint n = 0; n < QUADS; n++)
-            state[(row + r) * HEAD_QUADS + key_quad(n, part)] = s[r * QUADS + n];
-#endif
+    [[unroll]] for (uint i = 0; i < EACH * VECS; i++) {
+        vec4 some[WIDE_QUADS];
+        [[unroll]] for (uint j = 0; j < WIDE_QUADS; j++)
+            some[j] = s[i * WIDE_QUADS + j];
+        state[(row + i / VECS) * HEAD_VECS + i % VECS * PARTS + part] = wide_pack(some);
     }
 }
 
@@ -256,7 +243,7 @@ void state_store(vec4 s[HELD], uint row, uint part)
 void emit_tile(uint local, uint first, uint count)
 {
     uint head = gl_WorkGroupID.x / SLICES, slice = gl_WorkGroupID.x % SLICES;
-    uint own = head * HEAD_QUADS + slice * OWN_QUADS;
+    uint own = head * (STATE_DIM / 4) + slice * OWN_QUADS;
     uint base = 0;
     do {
         uint i = base + local;
@@ -264,7 +251,7 @@ void emit_tile(uint local, uint first, uint count)
             uint token = first + i / OWN_QUADS, c = i % OWN_QUADS;
             vec4 o = out_s[i];
             vec4 z = proj4[(token * p.proj_stride + p.z_offset) / 4 + own + c];
-            block_write(token * (p.n_v * HEAD_QUADS) + own + c,
+            block_write(token * (p.n_v * STATE_DIM / 4) + own + c,
                         o * ssm_norm[slice * OWN_QUADS + c] * silu(z), o);
         }
         base += GROUP;
@@ -290,9 +277,12 @@ void main()
         uint count = min(TILE, n_tokens - first);
         convolve_tile(local, first, count);
         barrier();
-        [[unroll]] for (uint i = 0; i < TILE * 8; i += GROUP)
-            if (i + local < count * 8)
-                prepare_step((i + local) / 8, first + (i + local) / 8, local % 8);
+        uint i = local;
+        do {
+            if (i < count * 8)
+                prepare_step(i / 8, first + i / 8, i % 8);
+            i += GROUP;
+        } while (i - local < count * 8);
         barrier();
         uint pass = 0;
         do {
