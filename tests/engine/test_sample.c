@@ -173,8 +173,8 @@ static void random_case(struct rng *r, struct timeline *t, uint32_t n, bool gree
     struct err err = { "" };
     t->ctl = (struct ctl_block){ .pos = rng_u32(r) % 100000, .n_tokens = 1 + rng_u32(r) % 9,
                                  .n_vocab = n, .side = rng_u32(r) & 1, .n_eog = 2 };
-    t->ctl.eog[0] = rng_u32(r) % n;
-    t->ctl.eog[1] = n;
+    t->ctl.eog[0] = n;
+    t->ctl.eog[1] = rng_u32(r) % n;
     t->out = (struct out_block){ 0 };
     HARNESS_OK(sample_configure(&t->ctl, &p, &err), &err);
     for (uint32_t i = 0; i < n; i++)
