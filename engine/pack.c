@@ -175,9 +175,8 @@ uint64_t pack_matrix_bytes(const struct pack_source *s)
 {
     enum device_format f = pack_format(s);
     uint32_t cols = (uint32_t)s->parts[0]->ne[0];
-    uint64_t rows = source_rows(s);
-    return padded(rows * pack_code_bytes(f, cols)) +
-           padded(rows * pack_scale_bytes(f, cols) + 4);
+    uint64_t rows = source_rows(s), scales = rows * pack_scale_bytes(f, cols);
+    return padded(rows * pack_code_bytes(f, cols)) + padded(scales ? scales : 4);
 }
 
 int pack_matrix_check(const struct pack_source *s, const struct gpu *gpu, struct err *err)

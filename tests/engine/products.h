@@ -10,7 +10,7 @@
 
 #include <stdlib.h>
 
-enum { MAX_TOKENS = 7 };
+enum { MAX_TOKENS = 32 };
 
 static uint32_t random_state = 1;
 
@@ -81,6 +81,7 @@ static inline void planes_free(struct ref_planes *p)
 static inline void acts_make(struct acts *a, struct gpu *gpu, size_t n, uint32_t tokens,
                              bool int8)
 {
+    REQUIRE(tokens <= MAX_TOKENS);
     a->n = n;
     a->v = mem_array(n * tokens, sizeof *a->v);
     a->w = mem_array(n, sizeof *a->w);
@@ -135,7 +136,8 @@ static inline void check_planes(struct gpu *gpu, const struct gpu_buffer next[3]
         for (size_t i = 0; i < n; i++) {
             size_t at = t * n + i;
             exact[i] = values[at] * (w ? w[i] : 1);
-            got[i] = int8 ? (float)(int8_t)x[at] * s[at / 32 * 2] : ((float *)(void *)x)[at];
+            got[i] = int8 ? (float)(int8_t)x[at] * s[at / 32 * 2]
+                          : ((float *)(void *)x)[at];
             if (int8) /* off by at most half a step of the block */
                 CHECK(fabsf(got[i] - exact[i]) <= 0.502f * s[at / 32 * 2] + 1e-6f);
         }
