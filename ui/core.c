@@ -25,13 +25,14 @@ static void remember_lines(struct editor *e, const char *history)
     }
 }
 
-void core_init(struct core *c, const char *history)
+void core_init(struct core *c, const struct ui_params *p)
 {
     *c = (struct core){ .view = &chat_view, .interrupt_ms = -QUIT_WINDOW_MS };
     editor_init(&c->editor);
     editor_init(&c->line);
     transcript_init(&c->transcript);
-    remember_lines(&c->editor, history);
+    remember_lines(&c->editor, p->history);
+    c->commands = mem_strdup(p->commands ? p->commands : "");
 }
 
 void core_release(struct core *c)
@@ -43,6 +44,7 @@ void core_release(struct core *c)
     transcript_release(&c->transcript);
     list_release(&c->list);
     search_release(&c->search);
+    free(c->commands);
 }
 
 void core_show(struct core *c, const struct view_ops *view)
@@ -296,7 +298,7 @@ static void draw_title(struct core *c, const struct ui_model *m, struct rect r)
     if (c->view != &chat_view)
         title = c->view->title;
     sanitize_line(&b, title, strlen(title));
-    screen_put(&c->screen, r.row, r.col, r.col + r.cols, b.v, b.len, STYLE_TITLE);
+    screen_put(&c->screen, span(r.row, r.col, r.col + r.cols), b.v, b.len, STYLE_TITLE);
     buf_release(&b);
 }
 
@@ -322,14 +324,14 @@ static void draw_rule(struct core *c, const struct ui_model *m)
     int end = r.col + r.cols, mark = end - (int)utf8_width(buf_cstr(&right), right.len);
     if (own_row)
         for (int col = r.col; col < end; col++)
-            screen_str(&c->screen, r.row, col, end, "\xE2\x94\x80", STYLE_RULE);
+            screen_str(&c->screen, span(r.row, col, end), "\xE2\x94\x80", STYLE_RULE);
     if (left.len > 0) {
-        int at =
-            screen_put(&c->screen, r.row, r.col, end, left.v, left.len, STYLE_NOTICE);
-        screen_str(&c->screen, r.row, at, end, " ", STYLE_RULE);
+        int at = screen_put(&c->screen, span(r.row, r.col, end), left.v, left.len,
+                            STYLE_NOTICE);
+        screen_str(&c->screen, span(r.row, at, end), " ", STYLE_RULE);
     }
     if (right.len > 0 && mark > r.col)
-        screen_put(&c->screen, r.row, mark, end, right.v, right.len, STYLE_NOTICE);
+        screen_put(&c->screen, span(r.row, mark, end), right.v, right.len, STYLE_NOTICE);
     buf_release(&left);
     buf_release(&right);
 }
@@ -347,8 +349,8 @@ static void draw_status(struct core *c, const struct ui_model *m, struct rect r)
 {
     struct buf b = BUF_INIT;
     status_format(&b, &m->status, r.cols);
-    screen_fill(&c->screen, r.row, r.col, r.col + r.cols, STYLE_STATUS);
-    screen_put(&c->screen, r.row, r.col, r.col + r.cols, buf_cstr(&b), b.len,
+    screen_fill(&c->screen, span(r.row, r.col, r.col + r.cols), STYLE_STATUS);
+    screen_put(&c->screen, span(r.row, r.col, r.col + r.cols), buf_cstr(&b), b.len,
                STYLE_STATUS);
     buf_release(&b);
 }
@@ -396,8 +398,8 @@ static void draw_tiny(struct core *c)
 {
     struct rect r = c->layout.status;
     if (r.rows > 0)
-        screen_str(&c->screen, r.row, r.col, r.col + r.cols, "tern: window too small",
-                   STYLE_TEXT);
+        screen_str(&c->screen, span(r.row, r.col, r.col + r.cols),
+                   "tern: window too small", STYLE_TEXT);
 }
 
 void core_draw(struct core *c, const struct ui_model *m, int rows, int cols)

@@ -17,11 +17,34 @@
 enum key_code {
     K_NONE,
     K_CHAR, /* cp; with MOD_CTRL a lower-case letter or punctuation */
-    K_ENTER, K_TAB, K_BACKSPACE, K_ESC,
-    K_UP, K_DOWN, K_LEFT, K_RIGHT, K_HOME, K_END, K_PAGE_UP, K_PAGE_DOWN,
-    K_INSERT, K_DELETE,
-    K_F1, K_F2, K_F3, K_F4, K_F5, K_F6, K_F7, K_F8, K_F9, K_F10, K_F11, K_F12,
-    K_WHEEL_UP, K_WHEEL_DOWN,
+    K_ENTER,
+    K_TAB,
+    K_BACKSPACE,
+    K_ESC,
+    K_UP,
+    K_DOWN,
+    K_LEFT,
+    K_RIGHT,
+    K_HOME,
+    K_END,
+    K_PAGE_UP,
+    K_PAGE_DOWN,
+    K_INSERT,
+    K_DELETE,
+    K_F1,
+    K_F2,
+    K_F3,
+    K_F4,
+    K_F5,
+    K_F6,
+    K_F7,
+    K_F8,
+    K_F9,
+    K_F10,
+    K_F11,
+    K_F12,
+    K_WHEEL_UP,
+    K_WHEEL_DOWN,
     K_PASTE, /* the text is in decoder.paste until the next call */
     K_MODE,  /* the terminal's answer: mode value[0] has state value[1] */
     K_KITTY, /* the terminal knows the kitty keyboard protocol */
@@ -46,12 +69,12 @@ enum decode_state { DECODE_KEYS, DECODE_PASTE, DECODE_PASTE_TAIL };
 
 struct decoder {
     struct buf in;
-    size_t at;           /* bytes of `in` that are done with */
-    int64_t last_ms;     /* when bytes came last */
+    size_t at;       /* bytes of `in` that are done with */
+    int64_t last_ms; /* when bytes came last */
     enum decode_state state;
     struct buf paste;
-    bool paste_cut;      /* more than PASTE_BYTES_MAX came; the rest is dropped */
-    bool paste_shown;    /* paste was handed out and can go */
+    bool paste_cut;   /* more than PASTE_BYTES_MAX came; the rest is dropped */
+    bool paste_shown; /* paste was handed out and can go */
 };
 
 void decode_release(struct decoder *d);

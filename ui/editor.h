@@ -21,20 +21,26 @@ enum editor_op { OP_OTHER, OP_TYPE, OP_ERASE, OP_KILL, OP_MOVE };
 struct editor {
     struct buf text;
     size_t cursor;
-    int goal;              /* column that vertical moves aim at, -1: none */
-    struct edit *edits;    /* undo log: [0, n_done) can be undone */
+    int goal;           /* column that vertical moves aim at, -1: none */
+    struct edit *edits; /* undo log: [0, n_done) can be undone */
     size_t n_edits, n_done, cap_edits;
-    char **history;        /* oldest first */
+    char **history; /* oldest first */
     size_t n_history, cap_history;
-    size_t history_at;     /* shown entry; n_history: the draft */
-    char *draft;           /* the draft while history is shown */
+    size_t history_at; /* shown entry; n_history: the draft */
+    char *draft;       /* the draft while history is shown */
     struct buf killed;
-    enum editor_op last;   /* runs of typing undo as one; runs of kills join */
+    enum editor_op last; /* runs of typing undo as one; runs of kills join */
 };
 
 enum motion {
-    TO_LEFT, TO_RIGHT, TO_WORD_LEFT, TO_WORD_RIGHT,
-    TO_LINE_START, TO_LINE_END, TO_START, TO_END,
+    TO_LEFT,
+    TO_RIGHT,
+    TO_WORD_LEFT,
+    TO_WORD_RIGHT,
+    TO_LINE_START,
+    TO_LINE_END,
+    TO_START,
+    TO_END,
 };
 
 void editor_init(struct editor *e);

@@ -132,7 +132,7 @@ struct place entry_end(const struct entry *e)
 }
 
 static void draw_label(const struct message *m, const struct entry_look *look,
-                       struct screen *s, struct rect r, int row)
+                       struct screen *s, struct span at)
 {
     static const struct {
         const char *text;
@@ -142,22 +142,19 @@ static void draw_label(const struct message *m, const struct entry_look *look,
         [ROLE_USER] = { "You", STYLE_USER },
         [ROLE_ASSISTANT] = { "Assistant", STYLE_ASSISTANT },
     };
-    int end = r.col + r.cols;
-    uint16_t style = m->role < ROLE_COUNT ? labels[m->role].style : STYLE_SYSTEM;
-    const char *text = m->role < ROLE_COUNT ? labels[m->role].text : "?";
-    int col =
-        screen_str(s, row, r.col, end, text, look->selected ? STYLE_SELECTED : style);
+    enum role role = m->role < ROLE_COUNT ? m->role : ROLE_SYSTEM;
+    uint16_t style = look->selected ? STYLE_SELECTED : labels[role].style;
+    at.col = screen_str(s, at, labels[role].text, style);
     if (m->siblings > 1) {
         struct buf b = BUF_INIT;
         buf_printf(&b, "  version %u of %u", m->sibling_index + 1, m->siblings);
-        screen_put(s, row, col, end, b.v, b.len, STYLE_DIM);
+        screen_put(s, at, b.v, b.len, STYLE_DIM);
         buf_release(&b);
     }
 }
 
 static void draw_fold(const struct entry *e, const struct message *m,
-                      const struct entry_look *look, struct screen *s, struct rect r,
-                      int row)
+                      const struct entry_look *look, struct screen *s, struct span at)
 {
     struct buf b = BUF_INIT;
     bool thinking_now = look->live && m->text_bytes == 0;
@@ -166,32 +163,31 @@ static void draw_fold(const struct entry *e, const struct message *m,
     status_number(&b, e->thinking_chars);
     buf_str(&b, e->thinking_chars == 1 ? " character" : " characters");
     buf_str(&b, look->thinking ? " (Ctrl+T folds)" : " (Ctrl+T shows)");
-    screen_put(s, row, r.col, r.col + r.cols, b.v, b.len, STYLE_THINKING);
+    screen_put(s, at, b.v, b.len, STYLE_THINKING);
     buf_release(&b);
 }
 
 void entry_draw(const struct entry *e, const struct message *m,
                 const struct entry_look *look, size_t line, struct screen *s,
-                struct rect r, int row)
+                struct span at)
 {
-    int end = r.col + r.cols;
     const char *mark;
     switch (part_of(e, &line)) {
     case PART_LABEL:
-        draw_label(m, look, s, r, row);
+        draw_label(m, look, s, at);
         break;
     case PART_FOLD:
-        draw_fold(e, m, look, s, r, row);
+        draw_fold(e, m, look, s, at);
         break;
     case PART_THINKING:
-        text_draw(&e->thinking.text, line, s, row, r.col, end);
+        text_draw(&e->thinking.text, line, s, at);
         break;
     case PART_BODY:
-        text_draw(&e->body.text, line, s, row, r.col, end);
+        text_draw(&e->body.text, line, s, at);
         break;
     case PART_MARK:
         mark = state_mark(m, look);
-        screen_str(s, row, r.col, end, mark ? mark : "", STYLE_STATE);
+        screen_str(s, at, mark ? mark : "", STYLE_STATE);
         break;
     default:
         break;

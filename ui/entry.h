@@ -14,12 +14,12 @@
 #include <stdint.h>
 
 enum entry_part {
-    PART_GAP,        /* an empty line, not above the first message */
+    PART_GAP, /* an empty line, not above the first message */
     PART_LABEL,
-    PART_FOLD,       /* one line that stands for the thinking text */
+    PART_FOLD, /* one line that stands for the thinking text */
     PART_THINKING,
     PART_BODY,
-    PART_MARK,       /* stopped, failed, ... */
+    PART_MARK, /* stopped, failed, ... */
     PART_COUNT,
 };
 
@@ -46,9 +46,11 @@ struct entry {
 
 void entry_release(struct entry *e);
 /* Brings the entry up to date with the message; returns its number of lines. */
-size_t entry_sync(struct entry *e, const struct message *m, const struct entry_look *look);
-void entry_draw(const struct entry *e, const struct message *m, const struct entry_look *look,
-                size_t line, struct screen *s, struct rect r, int row);
+size_t entry_sync(struct entry *e, const struct message *m,
+                  const struct entry_look *look);
+void entry_draw(const struct entry *e, const struct message *m,
+                const struct entry_look *look, size_t line, struct screen *s,
+                struct span at);
 struct place entry_place(const struct entry *e, size_t line);
 size_t entry_line(const struct entry *e, struct place p);
 /* The place of the last character that is there now. */

@@ -46,7 +46,7 @@ static int glyph_draw(struct screen *scr, struct rect r, int col, const char *s,
     int end = r.col + r.cols;
     struct buf b = BUF_INIT;
     sanitize(&b, s, n);
-    col = screen_put(scr, r.row, col, end, buf_cstr(&b), b.len, STYLE_TEXT);
+    col = screen_put(scr, span(r.row, col, end), buf_cstr(&b), b.len, STYLE_TEXT);
     buf_release(&b);
     return col;
 }
@@ -162,7 +162,7 @@ void input_draw(struct input *in, const struct editor *e, const char *prompt,
     if (first < r.col)
         first = r.col;
     scroll_to_cursor(in, e, width, r.rows);
-    screen_str(s, r.row, r.col, first, prompt, STYLE_PROMPT);
+    screen_str(s, span(r.row, r.col, first), prompt, STYLE_PROMPT);
     size_t at = in->top;
     for (int i = 0; i < r.rows && at != SIZE_MAX; i++) {
         struct row row = row_walk(e, width, at, e->cursor);

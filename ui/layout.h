@@ -14,7 +14,7 @@ struct layout {
     bool tiny;         /* too small: one line of text in status, nothing else */
     struct rect title; /* may have no rows, like rule */
     struct rect body;
-    struct rect rule;  /* notices and marks stand here */
+    struct rect rule; /* notices and marks stand here */
     struct rect input;
     struct rect status;
 };

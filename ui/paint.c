@@ -165,17 +165,17 @@ static void put_cell(const struct paint *p, const struct cell *cell)
 
 void paint_row(const struct paint *p, const struct screen *s, int row)
 {
-    bool ascii = true;
+    bool sure = true; /* the terminal counts columns as we do */
     for (int col = 0; col < s->cols;) {
         const struct cell *cell = screen_cell(s, row, col);
         move(row, col);
         if (cell->width > 0)
             put_cell(p, cell);
-        ascii = ascii && (unsigned char)cell->bytes[0] < 0x80;
+        sure = sure && cell->width < 2 && cell->len <= 3;
         col += cell->width > 0 ? cell->width : 1;
     }
     /* Where the terminal may have counted columns differently, send the whole
      * row, so that nothing of the old one stays. */
-    if (!ascii)
+    if (!sure)
         wredrawln(stdscr, row, 1);
 }

@@ -98,55 +98,58 @@ static bool cell_text(struct cell *c, const char *s, size_t n)
     return true;
 }
 
-int screen_put(struct screen *s, int row, int col, int end, const char *text, size_t n,
+/* Adds marks that stand alone to the cell before column col. */
+static void join_marks(struct screen *s, struct span at, int col, const char *text,
+                       size_t n)
+{
+    struct cell *prev = col > at.col ? cell_at(s, at.row, col - 1) : NULL;
+    if (prev && prev->width == 0 && col - 1 > at.col)
+        prev = cell_at(s, at.row, col - 2);
+    if (prev)
+        cell_text(prev, text, n);
+}
+
+int screen_put(struct screen *s, struct span at, const char *text, size_t n,
                uint16_t style)
 {
-    if (end > s->cols)
-        end = s->cols;
-    if (!cell_at(s, row, col))
+    int col = at.col, end = at.end < s->cols ? at.end : s->cols;
+    if (!cell_at(s, at.row, col))
         return col;
-    int start = col;
-    for (size_t at = 0, next; at < n && col < end; at = next) {
-        next = utf8_grapheme_next(text, n, at);
+    for (size_t i = 0, next; i < n && col < end; i = next) {
+        next = utf8_grapheme_next(text, n, i);
         struct cell c = { .style = style };
-        c.width = (uint8_t)utf8_grapheme_width(text + at, next - at);
-        if (c.width > 2) /* a stack of spacing marks: what fits two columns */
-            c.width = 2;
-        if (!cell_text(&c, text + at, next - at))
+        int width = utf8_grapheme_width(text + i, next - i);
+        c.width = (uint8_t)(width > 2 ? 2 : width); /* a stack of spacing marks */
+        if (!cell_text(&c, text + i, next - i))
             c = (struct cell){ .bytes = "?", .len = 1, .width = 1, .style = style };
-        if (c.width == 0) { /* marks alone join what is before them */
-            struct cell *prev = col > start ? cell_at(s, row, col - 1) : NULL;
-            if (prev && prev->width == 0 && col - 1 > start)
-                prev = cell_at(s, row, col - 2);
-            if (prev)
-                cell_text(prev, text + at, next - at);
+        if (c.width == 0) {
+            join_marks(s, at, col, text + i, next - i);
             continue;
         }
         if (col + c.width > end)
             break;
-        cell_set(s, row, col, &c);
+        cell_set(s, at.row, col, &c);
         col += c.width;
     }
     return col;
 }
 
-int screen_str(struct screen *s, int row, int col, int end, const char *text,
-               uint16_t style)
+int screen_str(struct screen *s, struct span at, const char *text, uint16_t style)
 {
-    return screen_put(s, row, col, end, text, strlen(text), style);
+    return screen_put(s, at, text, strlen(text), style);
 }
 
-void screen_fill(struct screen *s, int row, int col, int end, uint16_t style)
+void screen_fill(struct screen *s, struct span at, uint16_t style)
 {
     struct cell space;
     blank(&space, style);
-    for (; col < end && cell_at(s, row, col); col++)
-        cell_set(s, row, col, &space);
+    for (; at.col < at.end && cell_at(s, at.row, at.col); at.col++)
+        cell_set(s, at.row, at.col, &space);
 }
 
-void screen_restyle(struct screen *s, int row, int col, int end, uint16_t style)
+void screen_restyle(struct screen *s, struct span at, uint16_t style)
 {
-    for (struct cell *c; col < end && (c = cell_at(s, row, col)); col++)
+    for (struct cell *c; at.col < at.end && (c = cell_at(s, at.row, at.col)); at.col++)
         c->style = style;
 }
 

@@ -24,6 +24,16 @@ struct rect {
     int row, col, rows, cols;
 };
 
+/* Columns col up to, not including, end of one row. */
+struct span {
+    int row, col, end;
+};
+
+static inline struct span span(int row, int col, int end)
+{
+    return (struct span){ row, col, end };
+}
+
 struct screen {
     int rows, cols;
     struct cell *cells; /* [rows][cols] */
@@ -39,18 +49,17 @@ void screen_release(struct screen *s);
 /* Sets the size (clamped to 0..MAX) and clears. */
 void screen_resize(struct screen *s, int rows, int cols);
 void screen_clear(struct screen *s);
-/* Draws one line of text from column col up to, not including, end; what does
- * not fit is left out. Newlines and controls are drawn as '?'. Returns the
- * column after the text. Coordinates outside the screen draw nothing. */
-int screen_put(struct screen *s, int row, int col, int end, const char *text, size_t n,
+/* Draws one line of text into the span; what does not fit is left out. Newlines
+ * and controls are drawn as '?'. Returns the column after the text. Coordinates
+ * outside the screen draw nothing. */
+int screen_put(struct screen *s, struct span at, const char *text, size_t n,
                uint16_t style);
 /* screen_put with a C string. */
-int screen_str(struct screen *s, int row, int col, int end, const char *text,
-               uint16_t style);
-/* Blanks columns col up to end. */
-void screen_fill(struct screen *s, int row, int col, int end, uint16_t style);
-/* Changes the style of columns col up to end, keeping the text. */
-void screen_restyle(struct screen *s, int row, int col, int end, uint16_t style);
+int screen_str(struct screen *s, struct span at, const char *text, uint16_t style);
+/* Blanks the span. */
+void screen_fill(struct screen *s, struct span at, uint16_t style);
+/* Changes the style, keeping the text. */
+void screen_restyle(struct screen *s, struct span at, uint16_t style);
 const struct cell *screen_cell(const struct screen *s, int row, int col);
 /* Appends the rows as text, each ended by a newline, trailing blanks cut. */
 void screen_dump(const struct screen *s, struct buf *out);

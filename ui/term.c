@@ -423,3 +423,17 @@ void term_resume(struct terminal *t)
         send_text(KITTY_ON);
     t->repaint = true;
 }
+
+void term_stop(struct terminal *t)
+{
+    enum { WAIT_MS = 10, WAITS = 30 };
+    term_suspend(t);
+    shared.continued = 0;
+    kill(0, SIGTSTP);
+    /* Another thread may take the signal, a little later than kill returns: the
+     * terminal must not be taken back before. A job that cannot be stopped (it
+     * has no shell to continue it) goes on after the wait. */
+    for (int i = 0; i < WAITS && !shared.continued; i++)
+        poll(NULL, 0, WAIT_MS);
+    term_resume(t);
+}

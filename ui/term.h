@@ -34,6 +34,9 @@ void term_draw(struct terminal *t, const struct screen *s);
 /* Makes the next term_draw send everything. */
 void term_repaint(struct terminal *t);
 void term_toggle_mouse(struct terminal *t);
+/* Gives the terminal back, stops the whole job and takes the terminal again when
+ * it is continued. */
+void term_stop(struct terminal *t);
 void term_suspend(struct terminal *t);
 void term_resume(struct terminal *t);
 

@@ -139,55 +139,54 @@ static size_t run_at(const struct text *t, size_t pos)
     return lo;
 }
 
-/* Draws bytes of one style; tabs are measured from column origin. */
-static int draw_run(struct screen *s, int row, int col, int end, const char *v, size_t n,
+/* Draws bytes of one style; tabs are measured from column origin. Returns the
+ * column after them. */
+static int draw_run(struct screen *s, struct span at, const char *v, size_t n,
                     uint16_t style, int origin)
 {
     while (n > 0) {
         const char *tab = memchr(v, '\t', n);
         size_t part = tab ? (size_t)(tab - v) : n;
-        col = screen_put(s, row, col, end, v, part, style);
+        at.col = screen_put(s, at, v, part, style);
         if (tab) {
-            int to = col + text_tab(col - origin);
-            screen_fill(s, row, col, to < end ? to : end, style);
-            col = to;
+            int to = at.col + text_tab(at.col - origin);
+            screen_fill(s, span(at.row, at.col, to < at.end ? to : at.end), style);
+            at.col = to;
             part++;
         }
         v += part;
         n -= part;
     }
-    return col;
+    return at.col;
 }
 
-static void draw_rule(struct screen *s, int row, int col, int end)
+static void draw_rule(struct screen *s, struct span at)
 {
-    while (col < end)
-        col = screen_str(s, row, col, end, "\xE2\x94\x80", STYLE_RULE);
+    while (at.col < at.end)
+        at.col = screen_str(s, at, "\xE2\x94\x80", STYLE_RULE);
 }
 
-void text_draw(const struct text *t, size_t line, struct screen *s, int row, int col,
-               int end)
+void text_draw(const struct text *t, size_t line, struct screen *s, struct span at)
 {
     if (line >= t->n_lines)
         return;
     const struct line *l = &t->lines[line];
     const struct para *p = &t->paras[l->para];
-    size_t prefix_bytes;
+    size_t prefix_bytes, pos = l->start, stop = l->start + l->bytes;
     const char *prefix = wrap_prefix(t, p, l->first, &prefix_bytes);
-    col = screen_put(s, row, col, end, prefix, prefix_bytes, STYLE_LIST_MARK);
+    at.col = screen_put(s, at, prefix, prefix_bytes, STYLE_LIST_MARK);
     if (p->kind == PARA_RULE) {
-        draw_rule(s, row, col, end);
+        draw_rule(s, at);
         return;
     }
-    int origin = col;
-    size_t at = l->start, stop = l->start + l->bytes;
-    for (size_t r = run_at(t, at); at < stop && col < end; r++) {
+    int origin = at.col;
+    for (size_t r = run_at(t, pos); pos < stop && at.col < at.end; r++) {
         size_t run_end = r + 1 < t->n_runs ? t->runs[r + 1].start : stop;
         if (run_end > stop)
             run_end = stop;
-        col = draw_run(s, row, col, end, t->bytes.v + at, run_end - at, t->runs[r].style,
-                       origin);
-        at = run_end;
+        at.col =
+            draw_run(s, at, t->bytes.v + pos, run_end - pos, t->runs[r].style, origin);
+        pos = run_end;
     }
 }
 

@@ -66,9 +66,8 @@ void text_rewind(struct text *t, struct text_mark m);
 
 /* Wraps to width columns (at least 1); returns the number of lines. */
 size_t text_wrap(struct text *t, int width);
-/* Draws a wrapped line into columns col up to end. */
-void text_draw(const struct text *t, size_t line, struct screen *s, int row, int col,
-               int end);
+/* Draws a wrapped line into a span. */
+void text_draw(const struct text *t, size_t line, struct screen *s, struct span at);
 /* Byte position where a line begins, and the line that holds a position: they
  * keep a place across a change of width. */
 size_t text_line_pos(const struct text *t, size_t line);

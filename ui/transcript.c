@@ -261,7 +261,8 @@ static size_t draw_lines(const struct pass *p, struct screen *s, struct rect r)
     for (int row = 0; row < r.rows && i < p->m->n; row++) {
         struct entry_look look = look_of(p, i);
         size_t h = height(p, i);
-        entry_draw(&p->t->entries[i], &p->m->messages[i], &look, line, s, r, r.row + row);
+        entry_draw(&p->t->entries[i], &p->m->messages[i], &look, line, s,
+                   span(r.row + row, r.col, r.col + r.cols));
         if (++line >= h) {
             i++;
             line = 0;

@@ -25,16 +25,16 @@ struct transcript {
     size_t n, cap;
     int64_t chat_id;
     bool follow;
-    bool thinking;         /* thinking text unfolded */
-    int rows;              /* of the last draw */
+    bool thinking; /* thinking text unfolded */
+    int rows;      /* of the last draw */
     struct anchor top;
-    size_t seen_message;   /* the end when following ended: what is after it is new */
+    size_t seen_message; /* the end when following ended: what is after it is new */
     struct place seen;
-    size_t new_lines;      /* after `seen`; 0 while following */
-    int64_t selected;      /* id of a message, 0: none */
+    size_t new_lines; /* after `seen`; 0 while following */
+    int64_t selected; /* id of a message, 0: none */
     /* asked for, done at the next draw */
-    int scroll;            /* lines, down is positive */
-    int jump;              /* messages */
+    int scroll; /* lines, down is positive */
+    int jump;   /* messages */
     bool to_top;
     int64_t show_chat, show; /* message to bring to the top, 0: none */
 };
@@ -49,8 +49,8 @@ struct transcript_model {
 
 void transcript_init(struct transcript *t);
 void transcript_release(struct transcript *t);
-void transcript_draw(struct transcript *t, const struct transcript_model *m, struct screen *s,
-                     struct rect r);
+void transcript_draw(struct transcript *t, const struct transcript_model *m,
+                     struct screen *s, struct rect r);
 void transcript_scroll(struct transcript *t, int lines);
 void transcript_page(struct transcript *t, int pages);
 void transcript_to_top(struct transcript *t);

@@ -5,7 +5,6 @@
 #include "ui/term.h"
 #include "ui/view.h"
 
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -37,7 +36,7 @@ int ui_open(struct ui **out, const struct ui_params *p, struct err *err)
         free(ui);
         return -1;
     }
-    core_init(&ui->core, p->history);
+    core_init(&ui->core, p);
     ui->core.answer = on_answer;
     ui->core.answer_user = ui;
     *out = ui;
@@ -99,9 +98,8 @@ static void serve(struct ui *ui)
     if (wants & WANT_MOUSE)
         term_toggle_mouse(ui->term);
     if (wants & WANT_SUSPEND) {
-        ui_suspend(ui);
-        kill(0, SIGTSTP); /* the whole job, as the terminal itself would */
-        ui_resume(ui);
+        term_stop(ui->term);
+        ui->core.dirty = true;
     }
 }
 

@@ -19,6 +19,7 @@ struct ui_params {
     bool mouse;
     bool colours;     /* false also with NO_COLOR */
     const char *history; /* newline-separated earlier inputs, oldest first, or NULL */
+    const char *commands; /* lines of the help screen about slash commands, or NULL */
 };
 
 /* Takes over the terminal. Fails with a clear line where it cannot (no tty,

@@ -43,7 +43,7 @@ struct list_state {
     size_t n;
     int64_t selected, current; /* chat ids */
     size_t top;
-    int move;                  /* asked for, done at the next draw */
+    int move; /* asked for, done at the next draw */
     int rows;
 };
 
@@ -68,28 +68,29 @@ struct core {
     struct layout layout;
     struct decoder keys;
     const struct view_ops *view;
-    struct editor editor;       /* the message */
-    struct editor line;         /* filter, title, search words */
+    struct editor editor; /* the message */
+    struct editor line;   /* filter, title, search words */
     struct input input, line_input;
     struct transcript transcript;
     struct list_state list;
     struct search_state search;
     int help_top;
+    char *commands; /* the caller's lines of the help screen */
     int64_t now_ms;
-    int64_t interrupt_ms;       /* last Ctrl+C on an empty input */
-    char notice[160];           /* the UI's own, until the next key */
-    int64_t editing;            /* message that the input is a new version of */
-    int64_t edit_wanted;        /* message whose text the next draw fetches, -1: the last */
+    int64_t interrupt_ms; /* last Ctrl+C on an empty input */
+    char notice[160];     /* the UI's own, until the next key */
+    int64_t editing;      /* message that the input is a new version of */
+    int64_t edit_wanted;  /* message whose text the next draw fetches, -1: the last */
     /* what keys must know of the last model */
     bool generating;
     int64_t last_answer, last_versions; /* message ids, 0: none */
     enum role selected_role;
-    unsigned wants;             /* of core_want; the owner of the terminal acts */
-    bool dirty;                 /* something changed that ui_draw would show */
-    bool stale;                 /* what keys act on is known after the next draw */
+    unsigned wants; /* of core_want; the owner of the terminal acts */
+    bool dirty;     /* something changed that ui_draw would show */
+    bool stale;     /* what keys act on is known after the next draw */
 };
 
-void core_init(struct core *c, const char *history);
+void core_init(struct core *c, const struct ui_params *p);
 void core_release(struct core *c);
 /* Draws everything into c->screen at its size. */
 void core_draw(struct core *c, const struct ui_model *m, int rows, int cols);

@@ -16,7 +16,7 @@ static void draw_welcome(struct core *c, struct rect r)
         "F1 shows the keys, Ctrl+O the conversations, Ctrl+D leaves.",
     };
     for (int i = 0; i < 4 && i < r.rows; i++)
-        screen_str(&c->screen, r.row + i, r.col, r.col + r.cols, lines[i],
+        screen_str(&c->screen, span(r.row + i, r.col, r.col + r.cols), lines[i],
                    i == 0 ? STYLE_TITLE : STYLE_DIM);
 }
 

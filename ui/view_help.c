@@ -1,64 +1,100 @@
-/* view_help.c - the keys, printed from the key table, and the commands. */
+/* view_help.c - the keys, printed from the key table, and the commands that the
+ * caller knows. */
 #include "ui/view.h"
 
-#include "base/utf8.h"
+#include "base/sanitize.h"
 #include "ui/theme.h"
 
 #include <string.h>
 
 #define KEY_COLS 22
 
-static const char *const notes[] = {
-    "",
-    "/help /list /search /new /quit do the same as their keys.",
-    "Suspended, the program keeps the model in memory.",
+static const char note[] = "A stopped program (Ctrl+Z) keeps the model in memory.";
+
+/* One line of the screen: a key and what it does, or text alone. */
+struct help_line {
+    const char *key, *text;
+    size_t bytes; /* of text */
 };
 
-/* Draws line i of the help, if it exists; false past the end. */
-static bool draw_line(struct core *c, size_t i, int row, struct rect r)
+static size_t key_lines(void)
 {
-    size_t n, shown = 0;
+    size_t n, lines = 0;
     const struct binding *b = keys_table(&n);
-    int end = r.col + r.cols;
-    for (; n > 0; n--, b++) {
-        if (!b->help)
-            continue;
-        if (shown++ == i) {
-            int col = screen_str(&c->screen, row, r.col, end, b->name, STYLE_PROMPT);
-            if (col < r.col + KEY_COLS)
-                col = r.col + KEY_COLS;
-            screen_str(&c->screen, row, col + 1, end, b->help, STYLE_TEXT);
-            return true;
-        }
-    }
-    if (i - shown >= sizeof notes / sizeof *notes)
-        return false;
-    screen_str(&c->screen, row, r.col, end, notes[i - shown], STYLE_DIM);
-    return true;
-}
-
-static int line_count(void)
-{
-    size_t n;
-    const struct binding *b = keys_table(&n);
-    int lines = (int)(sizeof notes / sizeof *notes);
     for (; n > 0; n--, b++)
         lines += b->help != NULL;
     return lines;
 }
 
+static struct help_line key_line(size_t i)
+{
+    size_t n;
+    const struct binding *b = keys_table(&n);
+    for (;; b++)
+        if (b->help && i-- == 0)
+            return (struct help_line){ b->name, b->help, strlen(b->help) };
+}
+
+static size_t command_lines(const struct core *c)
+{
+    size_t lines = 0;
+    for (const char *s = c->commands; *s; s++)
+        lines += *s == '\n';
+    return lines;
+}
+
+static struct help_line command_line(const struct core *c, size_t i)
+{
+    const char *s = c->commands;
+    while (i-- > 0)
+        s = strchr(s, '\n') + 1;
+    return (struct help_line){ NULL, s, strcspn(s, "\n") };
+}
+
+/* Keys, an empty line, the caller's commands, an empty line, the note. */
+static size_t line_count(const struct core *c)
+{
+    return key_lines() + command_lines(c) + 3;
+}
+
+static struct help_line line_at(const struct core *c, size_t i)
+{
+    size_t keys = key_lines(), commands = command_lines(c);
+    if (i < keys)
+        return key_line(i);
+    if (i > keys && i <= keys + commands)
+        return command_line(c, i - keys - 1);
+    if (i + 1 == line_count(c))
+        return (struct help_line){ NULL, note, sizeof note - 1 };
+    return (struct help_line){ NULL, "", 0 };
+}
+
+static void draw_line(struct core *c, size_t i, struct span at)
+{
+    struct help_line l = line_at(c, i);
+    struct buf b = BUF_INIT;
+    if (l.key) {
+        int text = at.col + KEY_COLS;
+        int col = screen_str(&c->screen, at, l.key, STYLE_PROMPT);
+        at.col = 1 + (col > text ? col : text);
+    }
+    sanitize_line(&b, l.text, l.bytes);
+    screen_put(&c->screen, at, buf_cstr(&b), b.len, STYLE_TEXT);
+    buf_release(&b);
+}
+
 static void draw(struct core *c, const struct ui_model *m, struct rect r)
 {
     (void)m;
-    int most = line_count() - r.rows;
+    int lines = (int)line_count(c), most = lines - r.rows;
     if (c->help_top > most)
         c->help_top = most;
     if (c->help_top < 0)
         c->help_top = 0;
-    for (int row = 0; row < r.rows; row++)
-        if (!draw_line(c, (size_t)(c->help_top + row), r.row + row, r))
-            break;
-    screen_str(&c->screen, c->layout.input.row, 0, c->screen.cols, "Esc goes back",
+    for (int row = 0; row < r.rows && c->help_top + row < lines; row++)
+        draw_line(c, (size_t)(c->help_top + row),
+                  span(r.row + row, r.col, r.col + r.cols));
+    screen_str(&c->screen, span(c->layout.input.row, 0, c->screen.cols), "Esc goes back",
                STYLE_DIM);
 }
 
@@ -91,7 +127,7 @@ static void act(struct core *c, enum action a, struct ui_intent *out)
         break;
     case ACT_END:
     case ACT_BOTTOM:
-        c->help_top = line_count();
+        c->help_top = (int)line_count(c);
         break;
     default:
         break;

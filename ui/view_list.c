@@ -121,7 +121,7 @@ static void draw_details(struct core *c, const struct chat *chat, int row, int e
     if (!localtime_r(&t, &tm) || strftime(when, sizeof when, "%Y-%m-%d %H:%M", &tm) == 0)
         return;
     int n = snprintf(text, sizeof text, "%5" PRIu32 "  %s", chat->n_messages, when);
-    screen_str(&c->screen, row, end - n, end, text, STYLE_DIM);
+    screen_str(&c->screen, span(row, end - n, end), text, STYLE_DIM);
 }
 
 static void draw_item(struct core *c, const struct ui_model *m, size_t i, int row,
@@ -131,12 +131,12 @@ static void draw_item(struct core *c, const struct ui_model *m, size_t i, int ro
     const struct chat *chat = chat_of(m, item->id);
     int end = r.col + r.cols, title_end = r.cols >= 50 ? end - 25 : end;
     const char *mark = item->id == c->list.current ? "* " : "  ";
-    screen_str(&c->screen, row, r.col, end, mark, STYLE_LIST_MARK);
-    screen_str(&c->screen, row, r.col + 2, title_end, item->title, STYLE_TEXT);
+    screen_str(&c->screen, span(row, r.col, end), mark, STYLE_LIST_MARK);
+    screen_str(&c->screen, span(row, r.col + 2, title_end), item->title, STYLE_TEXT);
     if (chat && title_end < end)
         draw_details(c, chat, row, end);
     if (selected)
-        screen_restyle(&c->screen, row, r.col, end, STYLE_SELECTED);
+        screen_restyle(&c->screen, span(row, r.col, end), STYLE_SELECTED);
 }
 
 static void draw(struct core *c, const struct ui_model *m, struct rect r)
@@ -152,10 +152,11 @@ static void draw(struct core *c, const struct ui_model *m, struct rect r)
         draw_item(c, m, i, r.row + row, r, i == at);
     }
     if (l->n == 0)
-        screen_str(&c->screen, r.row, r.col, r.col + r.cols,
+        screen_str(&c->screen, span(r.row, r.col, r.col + r.cols),
                    m->n_chats ? "nothing fits the filter" : "no conversations yet",
                    STYLE_DIM);
-    if (c->notice[0] == 0 && l->mode == LIST_BROWSE)
+    bool told = c->notice[0] || (m->notice && m->notice[0]);
+    if (!told && l->mode == LIST_BROWSE)
         core_notice(c, "Enter opens, F2 renames, Del deletes, Ctrl+N starts a new one");
 }
 

@@ -40,7 +40,7 @@ static void draw_snippet(struct core *c, const char *s, int row, int col, int en
         size_t n = strcspn(s, match ? "\x03" : "\x02");
         struct buf b = BUF_INIT;
         sanitize_line(&b, s, n);
-        col = screen_put(&c->screen, row, col, end, buf_cstr(&b), b.len,
+        col = screen_put(&c->screen, span(row, col, end), buf_cstr(&b), b.len,
                          match ? STYLE_MATCH : STYLE_DIM);
         buf_release(&b);
         s += n;
@@ -60,7 +60,7 @@ static void draw_hit(struct core *c, size_t i, int row, struct rect r)
     sanitize_line(&title, h->title, strlen(h->title));
     if (title.len == 0)
         buf_str(&title, "(untitled)");
-    screen_put(&c->screen, row, r.col, end, title.v, title.len,
+    screen_put(&c->screen, span(row, r.col, end), title.v, title.len,
                selected ? STYLE_SELECTED : STYLE_TEXT);
     buf_release(&title);
     if (row + 1 < r.row + r.rows)
@@ -80,7 +80,7 @@ static void draw(struct core *c, const struct ui_model *m, struct rect r)
     for (size_t i = 0; i < room && s->top + i < s->n; i++)
         draw_hit(c, s->top + i, r.row + (int)i * 2, r);
     if (s->n == 0)
-        screen_str(&c->screen, r.row, r.col, r.col + r.cols,
+        screen_str(&c->screen, span(r.row, r.col, r.col + r.cols),
                    s->asked && c->line.text.len
                        ? "nothing found"
                        : "type words to find in all conversations",

@@ -19,22 +19,32 @@ static void test_payloads(void)
     check("\x1b]0;title\x1b\\", "\\x1b]0;title\\x1b\\");
     check("\x1b[2J\x1b[H", "\\x1b[2J\\x1b[H");
     check("\x1bP$q\"p\x1b\\", "\\x1bP$q\"p\\x1b\\");
-    check("\x1b" "c", "\\x1bc");
+    check("\x1b"
+          "c",
+          "\\x1bc");
     check("\x1b[201~", "\\x1b[201~");
     check("a\rb\bc\vd\fe\x7f", "a\\x0db\\x08c\\x0bd\\x0ce\\x7f");
-    check("\x9b" "31m", "\\x9b31m");             /* 8-bit CSI as a raw byte */
-    check("\xC2\x9B" "31m", "\\x9b31m");         /* and as UTF-8 */
-    check("\xC2\x9D" "0;x\xC2\x9C", "\\x9d0;x\\x9c");
+    check("\x9b"
+          "31m",
+          "\\x9b31m"); /* 8-bit CSI as a raw byte */
+    check("\xC2\x9B"
+          "31m",
+          "\\x9b31m"); /* and as UTF-8 */
+    check("\xC2\x9D"
+          "0;x\xC2\x9C",
+          "\\x9d0;x\\x9c");
     check("\xC2\x80\xC2\x9F\xC2\xA0", "\\x80\\x9f\xC2\xA0");
-    check("\xED\xA0\x80", "\\xed\\xa0\\x80");    /* surrogate */
-    check("\xC0\x9B", "\\xc0\\x9b");             /* overlong */
+    check("\xED\xA0\x80", "\\xed\\xa0\\x80"); /* surrogate */
+    check("\xC0\x9B", "\\xc0\\x9b");          /* overlong */
     check("\xFF\xFE", "\\xff\\xfe");
     check("\xE2\x82", "\\xe2\\x82");
 }
 
 static void test_invisible(void)
 {
-    check("a\xE2\x80\xAE" "b", "a\\u{202e}b"); /* right-to-left override */
+    check("a\xE2\x80\xAE"
+          "b",
+          "a\\u{202e}b"); /* right-to-left override */
     check("\xE2\x80\xAA\xE2\x81\xA6\xE2\x81\xA9", "\\u{202a}\\u{2066}\\u{2069}");
     check("\xE2\x80\x8E\xE2\x80\x8F\xD8\x9C", "\\u{200e}\\u{200f}\\u{61c}");
     check("\xE2\x80\xA8\xE2\x80\xA9", "\\u{2028}\\u{2029}");
@@ -51,7 +61,11 @@ static void test_kept(void)
         "\xC3\xA4\xE4\xBD\xA0\xF0\x9F\x98\x80",
         "\xF0\x9F\x91\xA8\xE2\x80\x8D\xF0\x9F\x91\xA9", /* joiner */
         "\xE2\x9D\xA4\xEF\xB8\x8F",                     /* variation selector */
-        "e\xCC\x81", "\xE2\x80\x8B", "\xE2\x80\x8C", "\xEF\xBF\xBD", "\xEE\x80\x80",
+        "e\xCC\x81",
+        "\xE2\x80\x8B",
+        "\xE2\x80\x8C",
+        "\xEF\xBF\xBD",
+        "\xEE\x80\x80",
         "\xF0\x9F\xAB\x89", /* unassigned where emoji will be */
         "\xD8\x80",         /* Arabic number sign */
     };
@@ -102,7 +116,8 @@ static void check_safe(const struct buf *b)
  * stream that is cut where utf8_complete() allows gives the same bytes. */
 static void test_random_bytes(void)
 {
-    static const char spice[] = "\x1b[]\x07\x9b\xC2\xE2\x80\xAE\xF0\x9F\x91\xA8\xED\xA0\xFF\n\t\r";
+    static const char spice[] =
+        "\x1b[]\x07\x9b\xC2\xE2\x80\xAE\xF0\x9F\x91\xA8\xED\xA0\xFF\n\t\r";
     uint32_t seed = 7;
     for (int round = 0; round < 20000; round++) {
         char s[64];

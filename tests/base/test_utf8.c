@@ -3,12 +3,12 @@
 
 #include "tests/test.h"
 
-#define FAMILY "\xF0\x9F\x91\xA8\xE2\x80\x8D\xF0\x9F\x91\xA9\xE2\x80\x8D\xF0\x9F\x91\xA7"
-#define FLAG   "\xF0\x9F\x87\xA9\xF0\x9F\x87\xAA" /* D E */
-#define HEART  "\xE2\x9D\xA4\xEF\xB8\x8F"         /* text heart + VS16 */
-#define WAVE   "\xF0\x9F\x91\x8B\xF0\x9F\x8F\xBD" /* hand + skin tone */
-#define E_ACUTE "e\xCC\x81"
-#define NIHAO  "\xE4\xBD\xA0\xE5\xA5\xBD"
+#define FAMILY       "\xF0\x9F\x91\xA8\xE2\x80\x8D\xF0\x9F\x91\xA9\xE2\x80\x8D\xF0\x9F\x91\xA7"
+#define FLAG         "\xF0\x9F\x87\xA9\xF0\x9F\x87\xAA" /* D E */
+#define HEART        "\xE2\x9D\xA4\xEF\xB8\x8F"         /* text heart + VS16 */
+#define WAVE         "\xF0\x9F\x91\x8B\xF0\x9F\x8F\xBD" /* hand + skin tone */
+#define E_ACUTE      "e\xCC\x81"
+#define NIHAO        "\xE4\xBD\xA0\xE5\xA5\xBD"
 #define HANGUL_L_V_T "\xE1\x84\x92\xE1\x85\xA1\xE1\x86\xAB"
 
 static uint32_t random_next(uint32_t *state)
@@ -37,9 +37,22 @@ static void test_round_trip(void)
 static void test_ill_formed(void)
 {
     static const char *const bad[] = {
-        "\x80", "\xBF", "\xC0\x80", "\xC1\xBF", "\xE0\x80\x80", "\xE0\x9F\xBF",
-        "\xED\xA0\x80", "\xED\xBF\xBF", "\xF0\x80\x80\x80", "\xF4\x90\x80\x80",
-        "\xF5\x80\x80\x80", "\xFE", "\xFF", "\xC3(", "\xE2\x82(", "\xF0\x9F\x91(",
+        "\x80",
+        "\xBF",
+        "\xC0\x80",
+        "\xC1\xBF",
+        "\xE0\x80\x80",
+        "\xE0\x9F\xBF",
+        "\xED\xA0\x80",
+        "\xED\xBF\xBF",
+        "\xF0\x80\x80\x80",
+        "\xF4\x90\x80\x80",
+        "\xF5\x80\x80\x80",
+        "\xFE",
+        "\xFF",
+        "\xC3(",
+        "\xE2\x82(",
+        "\xF0\x9F\x91(",
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         uint32_t cp = 0;
@@ -124,7 +137,8 @@ static void test_widths(void)
 
 static void test_words(void)
 {
-    const char *s = "one, two_2  \xC3\xBC" "ber " NIHAO " x";
+    const char *s = "one, two_2  \xC3\xBC"
+                    "ber " NIHAO " x";
     size_t n = strlen(s);
     static const size_t ends[] = { 3, 10, 17, 24, 26 };
     static const size_t starts[] = { 25, 18, 12, 5, 0 };
@@ -164,7 +178,8 @@ static void test_random_bytes(void)
         }
         if (utf8_valid(s, n))
             for (size_t k = count; k > 0; k--)
-                REQUIRE(utf8_grapheme_prev(s, n, ends[k - 1]) == (k > 1 ? ends[k - 2] : 0));
+                REQUIRE(utf8_grapheme_prev(s, n, ends[k - 1]) ==
+                        (k > 1 ? ends[k - 2] : 0));
         size_t done = utf8_complete(s, n);
         REQUIRE(n - done <= 3);
         free(s);

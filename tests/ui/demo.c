@@ -43,7 +43,8 @@ static struct chat *chat_add(struct demo *d, const char *title)
 {
     struct chat_list *l = &d->chats;
     l->v = mem_regrow(l->v, l->len + 1, sizeof *l->v);
-    l->v[l->len] = (struct chat){ .id = ++d->next_id, .title = mem_strdup(title),
+    l->v[l->len] = (struct chat){ .id = ++d->next_id,
+                                  .title = mem_strdup(title),
                                   .model = mem_strdup("demo"),
                                   .updated_ms = 1790000000000 + (int64_t)l->len * 60000 };
     return &l->v[l->len++];
@@ -61,8 +62,11 @@ static struct message *message_add(struct demo *d, enum role role, const char *t
 {
     struct message_list *l = &d->messages;
     l->v = mem_regrow(l->v, l->len + 1, sizeof *l->v);
-    l->v[l->len] = (struct message){ .id = ++d->next_id, .chat_id = d->chat, .role = role,
-                                     .text = mem_strdup(text), .text_bytes = strlen(text),
+    l->v[l->len] = (struct message){ .id = ++d->next_id,
+                                     .chat_id = d->chat,
+                                     .role = role,
+                                     .text = mem_strdup(text),
+                                     .text_bytes = strlen(text),
                                      .siblings = 1 };
     return &l->v[l->len++];
 }
@@ -132,12 +136,17 @@ static void draw(struct demo *d)
         .chats = d->chats.v,
         .n_chats = d->chats.len,
         .notice = d->notice,
-        .status = { .model = "demo-model", .device = "fake", .ctx_used = 1204,
-                    .ctx_tokens = 4096, .generated = (uint32_t)d->done,
-                    .phase = !d->writing  ? PHASE_IDLE
+        .status = { .model = "demo-model",
+                    .device = "fake",
+                    .ctx_used = 1204,
+                    .ctx_tokens = 4096,
+                    .generated = (uint32_t)d->done,
+                    .phase = !d->writing   ? PHASE_IDLE
                              : d->done > 0 ? PHASE_DECODE
                                            : PHASE_PREFILL,
-                    .prefill_done = 120, .prefill_total = 480, .reused = 360,
+                    .prefill_done = 120,
+                    .prefill_total = 480,
+                    .reused = 360,
                     .ttft_ms = d->done > 0 ? (double)d->delay_ms : 0,
                     .decode_tps = d->done > 0 ? d->rate : 0 },
     };
@@ -218,8 +227,9 @@ static bool obey(struct demo *d, const struct ui_intent *in)
     case UI_REGENERATE:
     case UI_EDIT:
     case UI_SIBLING:
-        snprintf(d->notice, sizeof d->notice, "intent %d id %s delta %d: %.60s", (int)in->kind,
-                 in->id ? "set" : "none", in->delta, in->text ? in->text : "");
+        snprintf(d->notice, sizeof d->notice, "intent %d id %s delta %d: %.60s",
+                 (int)in->kind, in->id ? "set" : "none", in->delta,
+                 in->text ? in->text : "");
         break;
     case UI_COMMAND:
         snprintf(d->notice, sizeof d->notice, "command %.100s", in->text);
@@ -309,7 +319,8 @@ int main(int argc, char **argv)
     chat_add(&d, "alpha notes");
     chat_add(&d, "beta recipes");
     chat_add(&d, "gamma \x1b]0;title\x07 tests");
-    struct ui_params params = { .mouse = d.mouse, .colours = true,
+    struct ui_params params = { .mouse = d.mouse,
+                                .colours = true,
                                 .history = "earlier one\nearlier two" };
     if (ui_open(&d.ui, &params, &err) < 0) {
         fprintf(stderr, "demo: %s\n", err.text);

@@ -9,9 +9,11 @@
 static void name_key(struct buf *out, const struct key *k, const struct decoder *d)
 {
     static const char *const names[] = {
-        "none", "char", "Enter", "Tab", "BS", "Esc", "Up", "Down", "Left", "Right", "Home",
-        "End", "PgUp", "PgDn", "Ins", "Del", "F1", "F2", "F3", "F4", "F5", "F6", "F7", "F8",
-        "F9", "F10", "F11", "F12", "WheelUp", "WheelDown", "Paste", "Mode", "Kitty", "Place",
+        "none",    "char",      "Enter", "Tab",  "BS",    "Esc",   "Up",
+        "Down",    "Left",      "Right", "Home", "End",   "PgUp",  "PgDn",
+        "Ins",     "Del",       "F1",    "F2",   "F3",    "F4",    "F5",
+        "F6",      "F7",        "F8",    "F9",   "F10",   "F11",   "F12",
+        "WheelUp", "WheelDown", "Paste", "Mode", "Kitty", "Place",
     };
     buf_printf(out, "%s%s%s%s", out->len ? " " : "", k->mods & MOD_CTRL ? "C-" : "",
                k->mods & MOD_ALT ? "A-" : "", k->mods & MOD_SHIFT ? "S-" : "");
@@ -62,9 +64,12 @@ static void decode(const char *s, const char *want)
 static void test_text(void)
 {
     decode("aB1", "a B 1");
-    decode("\xC3\xA4\xE4\xBD\xA0\xF0\x9F\x98\x80", "\xC3\xA4 \xE4\xBD\xA0 \xF0\x9F\x98\x80");
+    decode("\xC3\xA4\xE4\xBD\xA0\xF0\x9F\x98\x80",
+           "\xC3\xA4 \xE4\xBD\xA0 \xF0\x9F\x98\x80");
     decode("a\xFF\xC3z", "a z"); /* bytes that are no text are dropped */
-    decode("\xC2\x9B" "A", "A");
+    decode("\xC2\x9B"
+           "A",
+           "A");
 }
 
 static void test_controls(void)
@@ -94,7 +99,9 @@ static void test_keys(void)
     decode("\x1b[13~", "F3");
     decode("\x1b[Z", "S-Tab");
     decode("\x1b[5^", "C-PgUp");
-    decode("\x1b" "b\x1b\x7f\x1b\xC3\xA4", "A-b A-BS A-\xC3\xA4");
+    decode("\x1b"
+           "b\x1b\x7f\x1b\xC3\xA4",
+           "A-b A-BS A-\xC3\xA4");
     decode("\x1b[99;5u\x1b[27u\x1b[97;3u\x1b[67;5u", "C-c Esc A-a C-c");
     decode("\x1b[97;1:3u\x1b[97;1:1u", "a"); /* a release is no key */
     decode("\x1b[57441u", "");
@@ -138,11 +145,12 @@ static void test_paste(void)
 {
     decode("\x1b[200~a\nb\r\nc\rd\te\x1b[201~", "Paste(a\nb\nc\nd\te)");
     decode("x\x1b[200~\x1b[201~y", "x Paste() y");
-    decode("\x1b[200~\x1b]52;c;x\x07\x1b[31m\x9b\xC2\x9b\x7f!\x1b[201~", "Paste(]52;c;x[31m!)");
+    decode("\x1b[200~\x1b]52;c;x\x07\x1b[31m\x9b\xC2\x9b\x7f!\x1b[201~",
+           "Paste(]52;c;x[31m!)");
     decode("\x1b[200~one\x1b[201~\x1b[200~two\x1b[201~", "Paste(one) Paste(two)");
     decode("\x1b[200~never ends", "Paste(never ends)");
     decode("\x1b[200~x\x1b[20", "Paste(x)"); /* half a mark is no text */
-    decode("\x1b[201~a", "a"); /* a stray end mark */
+    decode("\x1b[201~a", "a");               /* a stray end mark */
     decode("\x1b[200~\xE4\xBD\xA0\xFF\x1b[201~", "Paste(\xE4\xBD\xA0)");
 }
 
@@ -215,7 +223,8 @@ static void test_random(void)
         for (size_t i = 0; i < sizeof s; i += 8) {
             decode_feed(&d, s + i, 8, (int64_t)i);
             while (decode_next(&d, (int64_t)i, &k))
-                REQUIRE(k.code != K_CHAR || (k.cp >= 0x20 && !(k.cp >= 0x7F && k.cp < 0xA0)));
+                REQUIRE(k.code != K_CHAR ||
+                        (k.cp >= 0x20 && !(k.cp >= 0x7F && k.cp < 0xA0)));
         }
         for (int i = 1; i < 4; i++)
             while (decode_next(&d, i * 10000, &k))

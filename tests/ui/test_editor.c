@@ -150,7 +150,8 @@ static void test_limit(void)
  * undoing everything leads back to the start, redoing everything to the end. */
 static void test_random(void)
 {
-    static const char *const bits[] = { "a", " ", "\n", NIHAO, FAMILY, "e\xCC\x81", "word word" };
+    static const char *const bits[] = { "a",    " ",         "\n",       NIHAO,
+                                        FAMILY, "e\xCC\x81", "word word" };
     uint32_t seed = 5;
     for (int round = 0; round < 200; round++) {
         struct editor e;

@@ -16,14 +16,15 @@ static void dump(struct markdown *md, int width, struct buf *out, struct buf *st
     size_t n = text_wrap(&md->text, width);
     screen_resize(&s, (int)n, width);
     for (size_t i = 0; i < n; i++)
-        text_draw(&md->text, i, &s, (int)i, 0, width);
+        text_draw(&md->text, i, &s, span((int)i, 0, width));
     screen_dump(&s, out);
     if (styles)
         screen_dump_styles(&s, styles);
     screen_release(&s);
 }
 
-static void golden(const char *source, int width, const char *want, const char *want_styles)
+static void golden(const char *source, int width, const char *want,
+                   const char *want_styles)
 {
     struct markdown md = { 0 };
     struct buf got = BUF_INIT, styles = BUF_INIT;
@@ -43,7 +44,8 @@ static void test_blocks(void)
     golden("Head\n===\ntext", 40, "Head\n\ntext\n", "hhhh\n\n\n");
     golden("a\nb\n\nc", 40, "a\nb\n\nc\n", NULL);
     golden("***\n", 4, "\xE2\x94\x80\xE2\x94\x80\xE2\x94\x80\xE2\x94\x80\n", "rrrr\n");
-    golden("> a b c\n> d\nlazy", 5, BAR "a b\n" BAR "c\n" BAR "d\n" BAR "laz\n" BAR "y\n", NULL);
+    golden("> a b c\n> d\nlazy", 5, BAR "a b\n" BAR "c\n" BAR "d\n" BAR "laz\n" BAR "y\n",
+           NULL);
     golden("> > deep\n", 20, BAR BAR "deep\n", NULL);
     golden("", 10, "", NULL);
     golden("\n\n\n", 10, "", NULL);
@@ -51,7 +53,8 @@ static void test_blocks(void)
 
 static void test_lists(void)
 {
-    golden("- a\n- b ccc d\n  - e\n", 8, BULLET "a\n" BULLET "b ccc\n  d\n  " BULLET "e\n", NULL);
+    golden("- a\n- b ccc d\n  - e\n", 8,
+           BULLET "a\n" BULLET "b ccc\n  d\n  " BULLET "e\n", NULL);
     golden("1. a\n1. b\n1. c\n", 20, "1. a\n2. b\n3. c\n", NULL);
     golden("7) a\n8) b\n", 20, "7. a\n8. b\n", NULL);
     golden("1. a\n\n2. b\n\n   more\n3. c", 20, "1. a\n\n2. b\n\n   more\n3. c\n", NULL);
@@ -70,7 +73,8 @@ static void test_spans(void)
     golden("[t](http://x/) <http://y/> ![i](p.png)", 60,
            "t (http://x/) http://y/ i (p.png)\n", "lllllllllllll lllllllll lllllllll\n");
     golden("a&amp;b &lt;&#65;&#x42; &nope; <b>", 40, "a&b <AB &nope; <b>\n", NULL);
-    golden("2 * 3 * 4, snake_case_name, \\*x\\*", 40, "2 * 3 * 4, snake_case_name, *x*\n", NULL);
+    golden("2 * 3 * 4, snake_case_name, \\*x\\*", 40, "2 * 3 * 4, snake_case_name, *x*\n",
+           NULL);
     golden("`` a`b ``", 40, "a`b\n", "ccc\n");
     struct markdown md = { 0 };
     const char *s = "**b** *i*";
@@ -78,7 +82,7 @@ static void test_spans(void)
     text_wrap(&md.text, 20);
     struct screen sc = { 0 };
     screen_resize(&sc, 1, 20);
-    text_draw(&md.text, 0, &sc, 0, 0, 20);
+    text_draw(&md.text, 0, &sc, span(0, 0, 20));
     CHECK(screen_cell(&sc, 0, 0)->style == (STYLE_TEXT | STYLE_BOLD));
     CHECK(screen_cell(&sc, 0, 2)->style == (STYLE_TEXT | STYLE_ITALIC));
     screen_release(&sc);
@@ -88,7 +92,8 @@ static void test_spans(void)
 static void test_code(void)
 {
     golden("```c\nint x;\n\n  y **b**\n```\nt", 20,
-           EDGE " c\nint x;\n\n  y **b**\n" EDGE "\nt\n", "rrrr\ncccccc\n\nccccccccc\nrr\n\n");
+           EDGE " c\nint x;\n\n  y **b**\n" EDGE "\nt\n",
+           "rrrr\ncccccc\n\nccccccccc\nrr\n\n");
     golden("```\nopen\n", 20, EDGE "\nopen\n", NULL);
     golden("~~~~\n```\n~~~\n~~~~\nx", 20, EDGE "\n```\n~~~\n" EDGE "\nx\n", NULL);
     golden("  ```\n  a\n b\n  ```\n", 20, EDGE "\na\nb\n" EDGE "\n", NULL);
@@ -98,7 +103,8 @@ static void test_code(void)
 
 static void test_tables(void)
 {
-    golden("| a | long |\n|:--|--:|\n| \xE4\xBD\xA0\xE5\xA5\xBD | 1 |\n| x | `22` |\n", 40,
+    golden("| a | long |\n|:--|--:|\n| \xE4\xBD\xA0\xE5\xA5\xBD | 1 |\n| x | `22` |\n",
+           40,
            "a    \xE2\x94\x82 long\n"
            "\xE2\x94\x80\xE2\x94\x80\xE2\x94\x80\xE2\x94\x80\xE2\x94\x80\xE2\x94\xBC"
            "\xE2\x94\x80\xE2\x94\x80\xE2\x94\x80\xE2\x94\x80\xE2\x94\x80\n"
@@ -109,7 +115,9 @@ static void test_tables(void)
 
 static void test_hostile(void)
 {
-    golden("a\x1b]52;c;x\x07" "b", 40, "a\\x1b]52;c;x\\x07b\n", NULL);
+    golden("a\x1b]52;c;x\x07"
+           "b",
+           40, "a\\x1b]52;c;x\\x07b\n", NULL);
     golden("&#27;[2J &#x9b;1m &#x202e;", 40, "\\x1b[2J \\x9b1m \\u{202e}\n", NULL);
     golden("[x](http://a/\x1b[0m)", 60, "x (http://a/\\x1b[0m)\n", NULL);
     golden("```\x1b[31m\nx", 40, EDGE " \\x1b[31m\nx\n", NULL);
@@ -130,12 +138,15 @@ static void check_same(struct markdown *a, struct markdown *b)
 }
 
 static const char *const texts[] = {
-    "# T\n\nSome **bold** text\nover lines\n\n1. one\n1. two\n   - in\n\n     deep\n1. three\n\n"
+    "# T\n\nSome **bold** text\nover lines\n\n1. one\n1. two\n   - in\n\n     deep\n1. "
+    "three\n\n"
     "> q\n> r\n\n```py\nx = 1\n\ny\n```\nend\n---\nmore\n",
     "- a\n- b\n\n\n- c\n\n  d\n\n      code\n\ntext\n\n    ind\n\n    ind2\nout\n",
-    "| a | b |\n|---|---|\n| 1 | 2 |\n| 3 | 4 |\n\nText `c` [l](u)\n***\n~~~\nunclosed\n``` x\n",
+    "| a | b |\n|---|---|\n| 1 | 2 |\n| 3 | 4 |\n\nText `c` "
+    "[l](u)\n***\n~~~\nunclosed\n``` x\n",
     "para\n# head\npara\n> quote\npara\n- item\npara\n1. x\n2. y\n10. z\n```\n```\n\n\n",
-    "1. a\n\n2. b\n\n- c\n\n3. d\n\xF0\x9F\x91\xA8\xE2\x80\x8D\xF0\x9F\x91\xA9 \xE4\xBD\xA0\n\n"
+    "1. a\n\n2. b\n\n- c\n\n3. d\n\xF0\x9F\x91\xA8\xE2\x80\x8D\xF0\x9F\x91\xA9 "
+    "\xE4\xBD\xA0\n\n"
     "\t tab\n\xFF\xE2\x80\n",
 };
 
@@ -176,8 +187,9 @@ static void test_byte_by_byte(void)
 static void test_random_markup(void)
 {
     static const char *const bits[] = {
-        "\n", "\n", "\n\n", " ", "  ", "    ", "- ", "1. ", "2. ", "# ", "> ", "```", "```c\n",
-        "~~~", "---", "***", "|", "|---|", "a", "word ", "**", "`", "*", "[x](y)", "\t", "0. ",
+        "\n", "\n",    "\n\n", " ",      "  ",  "    ",   "- ",  "1. ", "2. ",
+        "# ", "> ",    "```",  "```c\n", "~~~", "---",    "***", "|",   "|---|",
+        "a",  "word ", "**",   "`",      "*",   "[x](y)", "\t",  "0. ",
     };
     uint32_t seed = 11;
     for (int round = 0; round < 1500; round++) {
@@ -202,7 +214,8 @@ static void test_random_markup(void)
  * stays short: the cost of a token does not grow with the message. */
 static void test_long_blocks(void)
 {
-    static const char *const units[] = { "word ", "x", "line\n", "- item\n", "> q\n", "\xE4\xBD\xA0" };
+    static const char *const units[] = { "word ",    "x",     "line\n",
+                                         "- item\n", "> q\n", "\xE4\xBD\xA0" };
     for (size_t k = 0; k < sizeof units / sizeof *units; k++) {
         struct buf in = BUF_INIT;
         struct markdown whole = { 0 }, parts = { 0 };
@@ -253,5 +266,6 @@ static void test_plain(void)
 }
 
 TEST_MAIN(T(test_blocks), T(test_lists), T(test_spans), T(test_code), T(test_tables),
-          T(test_hostile), T(test_cut_anywhere), T(test_byte_by_byte), T(test_random_markup),
-          T(test_long_blocks), T(test_fence_line_limit), T(test_plain))
+          T(test_hostile), T(test_cut_anywhere), T(test_byte_by_byte),
+          T(test_random_markup), T(test_long_blocks), T(test_fence_line_limit),
+          T(test_plain))

@@ -51,7 +51,10 @@ static void test_wide(void)
     wrapped(PARA_FLOW, "a" FAMILY "b", 2, "a|" FAMILY "|b");
     wrapped(PARA_CODE, "a" FAMILY FAMILY "b", 3, "a" FAMILY "|" FAMILY "b");
     wrapped(PARA_FLOW, NI NI, 1, NI "|" NI); /* wider than the line: still ends */
-    wrapped(PARA_FLOW, "e\xCC\x81" "e\xCC\x81", 1, "e\xCC\x81|e\xCC\x81");
+    wrapped(PARA_FLOW,
+            "e\xCC\x81"
+            "e\xCC\x81",
+            1, "e\xCC\x81|e\xCC\x81");
 }
 
 static void test_code_and_tabs(void)
@@ -68,7 +71,7 @@ static char *drawn(const struct text *t, int rows, int cols)
     struct buf b = BUF_INIT;
     screen_resize(&s, rows, cols);
     for (int i = 0; i < rows; i++)
-        text_draw(t, (size_t)i, &s, i, 0, cols);
+        text_draw(t, (size_t)i, &s, span(i, 0, cols));
     screen_dump(&s, &b);
     screen_release(&s);
     return buf_detach(&b);
@@ -106,8 +109,8 @@ static void test_styles_reach_cells(void)
     text_str(&t, "cd", STYLE_LINK | STYLE_BOLD);
     text_wrap(&t, 3);
     screen_resize(&s, 2, 3);
-    text_draw(&t, 0, &s, 0, 0, 3);
-    text_draw(&t, 1, &s, 1, 0, 3);
+    text_draw(&t, 0, &s, span(0, 0, 3));
+    text_draw(&t, 1, &s, span(1, 0, 3));
     screen_dump_styles(&s, &b);
     CHECK_STR(buf_cstr(&b), "ccl\nl\n");
     CHECK(screen_cell(&s, 1, 0)->style == (STYLE_LINK | STYLE_BOLD));
@@ -163,8 +166,10 @@ static void test_places(void)
  * than its width unless it is a single grapheme, no cluster is split. */
 static void test_random(void)
 {
-    static const char *const bits[] = { "a", "bc", " ", "  ", "-", NI, HAO, STOP, FAMILY,
-                                        "\t", "e\xCC\x81", "word", "(", ")" };
+    static const char *const bits[] = {
+        "a",  "bc",   " ",  "  ",        "-",    NI,  HAO,
+        STOP, FAMILY, "\t", "e\xCC\x81", "word", "(", ")"
+    };
     uint32_t seed = 3;
     for (int round = 0; round < 3000; round++) {
         struct text t = { 0 };
@@ -206,19 +211,19 @@ static void test_screen_edges(void)
     struct screen s = { 0 };
     struct buf b = BUF_INIT;
     screen_resize(&s, 2, 5);
-    CHECK(screen_str(&s, 0, 3, 5, NI NI, STYLE_TEXT) == 5);
-    CHECK(screen_str(&s, 1, 4, 5, NI, STYLE_TEXT) == 4); /* no half characters */
-    CHECK(screen_str(&s, 5, 0, 5, "x", STYLE_TEXT) == 0);
-    CHECK(screen_str(&s, 0, -1, 5, "x", STYLE_TEXT) == -1);
-    screen_str(&s, 1, 0, 5, "\x1b[2J\n", STYLE_TEXT);
+    CHECK(screen_str(&s, span(0, 3, 5), NI NI, STYLE_TEXT) == 5);
+    CHECK(screen_str(&s, span(1, 4, 5), NI, STYLE_TEXT) == 4); /* no half characters */
+    CHECK(screen_str(&s, span(5, 0, 5), "x", STYLE_TEXT) == 0);
+    CHECK(screen_str(&s, span(0, -1, 5), "x", STYLE_TEXT) == -1);
+    screen_str(&s, span(1, 0, 5), "\x1b[2J\n", STYLE_TEXT);
     screen_dump(&s, &b);
     CHECK_STR(buf_cstr(&b), "   " NI "\n?[2J?\n");
     buf_truncate(&b, 0);
-    screen_str(&s, 0, 4, 5, "x", STYLE_TEXT); /* replaces half of a wide one */
+    screen_str(&s, span(0, 4, 5), "x", STYLE_TEXT); /* replaces half of a wide one */
     screen_dump(&s, &b);
     CHECK_STR(buf_cstr(&b), "    x\n?[2J?\n");
     screen_resize(&s, 0, 0);
-    CHECK(screen_str(&s, 0, 0, 0, "x", STYLE_TEXT) == 0);
+    CHECK(screen_str(&s, span(0, 0, 0), "x", STYLE_TEXT) == 0);
     screen_resize(&s, 1 << 20, 1 << 20);
     CHECK(s.rows == SCREEN_ROWS_MAX && s.cols == SCREEN_COLS_MAX);
     buf_release(&b);

@@ -28,7 +28,7 @@ static void begin(struct fixture *f, int rows, int cols)
     f->model.chat = &f->chat;
     f->model.messages = f->messages;
     f->model.status = (struct ui_status){ .phase = PHASE_IDLE, .model = "m" };
-    core_init(&f->core, NULL);
+    core_init(&f->core, &(struct ui_params){ .commands = "/export FILE  writes it\n" });
 }
 
 static void end(struct fixture *f)
@@ -43,8 +43,11 @@ static struct message *say(struct fixture *f, enum role role, const char *text)
 {
     size_t i = f->model.n_messages++;
     buf_str(&f->texts[i], text);
-    f->messages[i] = (struct message){ .id = (int64_t)i + 100, .chat_id = 7, .role = role,
-                                       .text = f->texts[i].v, .text_bytes = f->texts[i].len,
+    f->messages[i] = (struct message){ .id = (int64_t)i + 100,
+                                       .chat_id = 7,
+                                       .role = role,
+                                       .text = f->texts[i].v,
+                                       .text_bytes = f->texts[i].len,
                                        .siblings = 1 };
     return &f->messages[i];
 }
@@ -119,10 +122,10 @@ static char *row_text(struct fixture *f, int row)
     return buf_detach(&b);
 }
 
-#define RULE20                                                                 \
-    "\xE2\x94\x80\xE2\x94\x80\xE2\x94\x80\xE2\x94\x80\xE2\x94\x80"             \
-    "\xE2\x94\x80\xE2\x94\x80\xE2\x94\x80\xE2\x94\x80\xE2\x94\x80"             \
-    "\xE2\x94\x80\xE2\x94\x80\xE2\x94\x80\xE2\x94\x80\xE2\x94\x80"             \
+#define RULE20                                                     \
+    "\xE2\x94\x80\xE2\x94\x80\xE2\x94\x80\xE2\x94\x80\xE2\x94\x80" \
+    "\xE2\x94\x80\xE2\x94\x80\xE2\x94\x80\xE2\x94\x80\xE2\x94\x80" \
+    "\xE2\x94\x80\xE2\x94\x80\xE2\x94\x80\xE2\x94\x80\xE2\x94\x80" \
     "\xE2\x94\x80\xE2\x94\x80\xE2\x94\x80\xE2\x94\x80\xE2\x94\x80"
 
 static void test_conversation(void)
@@ -132,8 +135,8 @@ static void test_conversation(void)
     say(&f, ROLE_USER, "hello *there*");
     say(&f, ROLE_ASSISTANT, "Hi **you**.")->state = STATE_STOPPED;
     keys(&f, "abc");
-    check_screen(&f, "new conversation\nYou\nhello *there*\n\nAssistant\nHi you.\n[stopped]\n\n\n"
-                     RULE20 "\n> abc\nm              ready\n");
+    check_screen(&f, "new conversation\nYou\nhello *there*\n\nAssistant\nHi "
+                     "you.\n[stopped]\n\n\n" RULE20 "\n> abc\nm              ready\n");
     CHECK(f.core.screen.cursor_shown && f.core.screen.cursor_row == 10 &&
           f.core.screen.cursor_col == 5);
     end(&f);
@@ -337,8 +340,11 @@ static void test_anchor_over_resize(void)
     draw(&f);
     keys(&f, "\x1b[5~\x1b[5~\x1b[1;2A");
     struct anchor top = f.core.transcript.top;
-    REQUIRE(!f.core.transcript.follow && top.place.part == PART_BODY && top.place.pos > 0);
-    static const int sizes[][2] = { { 24, 40 }, { 10, 25 }, { 50, 61 }, { 6, 30 }, { 24, 80 } };
+    REQUIRE(!f.core.transcript.follow && top.place.part == PART_BODY &&
+            top.place.pos > 0);
+    static const int sizes[][2] = {
+        { 24, 40 }, { 10, 25 }, { 50, 61 }, { 6, 30 }, { 24, 80 }
+    };
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         f.rows = sizes[i][0];
         f.cols = sizes[i][1];
@@ -369,21 +375,24 @@ static void test_jump_and_edit(void)
     CHECK(f.core.transcript.selected == 116);
     keys(&f, "\x1b[1;3A\x12"); /* the selected answer */
     CHECK(f.intent.kind == UI_REGENERATE && f.intent.id == 115);
-    keys(&f, "\x1b[1;3A\x1b" "e");
+    keys(&f, "\x1b[1;3A\x1b"
+             "e");
     CHECK_STR(buf_cstr(&f.core.editor.text), "message 14");
     CHECK(shows(&f, "edit> message 14"));
     keys(&f, "!\r");
     CHECK(f.intent.kind == UI_EDIT && f.intent.id == 114);
     CHECK_STR(f.intent.text, "message 14!");
     CHECK(f.core.editing == 0 && f.core.transcript.follow);
-    keys(&f, "\x1b" "e"); /* nothing selected: the last of the user's */
+    keys(&f, "\x1b"
+             "e"); /* nothing selected: the last of the user's */
     CHECK_STR(buf_cstr(&f.core.editor.text), "message 18");
     keys(&f, "\x1b");
     CHECK(f.core.editor.text.len == 0 && f.core.editing == 0);
     int before = f.intents;
     f.model.status.phase = PHASE_DECODE;
     draw(&f);
-    keys(&f, "\x12\x1b" "e\x1b[1;3C"); /* not while an answer is written */
+    keys(&f, "\x12\x1b"
+             "e\x1b[1;3C"); /* not while an answer is written */
     CHECK(f.intents == before && f.core.editing == 0);
     end(&f);
 }
@@ -395,6 +404,9 @@ static void test_commands(void)
     draw(&f);
     keys(&f, "/help\r");
     CHECK(f.core.view == &help_view && shows(&f, "Ctrl+J, Alt+Enter"));
+    CHECK(!shows(&f, "/export FILE"));
+    keys(&f, "\x1b[F");
+    CHECK(shows(&f, "\n/export FILE  writes it\n\nA stopped"));
     keys(&f, "\x1b");
     keys(&f, "/list\r");
     CHECK(f.core.view == &list_view);
@@ -420,8 +432,10 @@ static void test_list(void)
     begin(&f, 12, 60);
     char a[] = "alpha", b[] = "Beta \x1b[2J", c[] = "\xC3\x84pfel", none[] = "";
     struct chat chats[] = {
-        { .id = 1, .title = a, .n_messages = 3 }, { .id = 7, .title = b },
-        { .id = 3, .title = c }, { .id = 4, .title = none },
+        { .id = 1, .title = a, .n_messages = 3 },
+        { .id = 7, .title = b },
+        { .id = 3, .title = c },
+        { .id = 4, .title = none },
     };
     f.model.chats = chats;
     f.model.n_chats = 4;
@@ -469,12 +483,15 @@ static void test_search(void)
     CHECK_STR(f.intent.text, "ro");
     struct ui_hit hits[] = {
         { 5, 50, "first", "a \x02rose\x03 is a rose" },
-        { 7, 104, "second \x1b[2J", "the \x02ro\x03\x1b]0;x\x07" "ad" },
+        { 7, 104, "second \x1b[2J",
+          "the \x02ro\x03\x1b]0;x\x07"
+          "ad" },
     };
     search_set(&f.core.search, hits, 2);
-    check_screen(&f, "Search\nfirst\n  a rose is a rose\nsecond \\x1b[2J\n"
-                     "  the ro\\x1b]0;x\\x07ad\n\n\n\n\n\n\n" RULE20 RULE20 "\nsearch> ro\n"
-                     "m                                  ready\n");
+    check_screen(&f,
+                 "Search\nfirst\n  a rose is a rose\nsecond \\x1b[2J\n"
+                 "  the ro\\x1b]0;x\\x07ad\n\n\n\n\n\n\n" RULE20 RULE20 "\nsearch> ro\n"
+                 "m                                  ready\n");
     struct buf styles = BUF_INIT;
     screen_dump_styles(&f.core.screen, &styles);
     CHECK(strstr(buf_cstr(&styles), "ddMMMMdddddd") != NULL);
@@ -531,7 +548,8 @@ static void test_resize_storm(void)
         f.cols = (int)(seed >> 16) % 301;
         if (i % 4 == 0)
             f.rows = f.cols = (int)(seed >> 24) % 6;
-        stream(&f, i % 3 ? "some **text** with `code` and \xF0\x9F\x98\x80 " : "\n\n- item\n");
+        stream(&f, i % 3 ? "some **text** with `code` and \xF0\x9F\x98\x80 "
+                         : "\n\n- item\n");
         keys(&f, i % 7 == 0 ? "\x1b[5~" : i % 7 == 3 ? "\x1b[6~" : "k");
     }
     keys(&f, "\x1b[1;5F");
@@ -539,7 +557,7 @@ static void test_resize_storm(void)
     f.cols = 80;
     char *got = screen_text(&f);
     struct core fresh;
-    core_init(&fresh, NULL);
+    core_init(&fresh, &(struct ui_params){ 0 });
     editor_set(&fresh.editor, buf_cstr(&f.core.editor.text));
     core_draw(&fresh, &f.model, 24, 80);
     struct buf want = BUF_INIT;
@@ -585,6 +603,46 @@ static void test_cost_per_token(void)
     end(&f);
 }
 
+/* Nor does it depend on how many messages there are, or where one looks. */
+static void test_many_messages(void)
+{
+    enum { N = 20000 };
+    struct fixture f;
+    begin(&f, 24, 80);
+    struct message *list = calloc(N, sizeof *list);
+    char text[] = "a message of some **words**";
+    for (int i = 0; i < N; i++)
+        list[i] = (struct message){ .id = i + 1,
+                                    .chat_id = 7,
+                                    .text = text,
+                                    .siblings = 1,
+                                    .text_bytes = strlen(text),
+                                    .role = i % 2 ? ROLE_ASSISTANT : ROLE_USER };
+    f.model.messages = list;
+    f.model.n_messages = N;
+    clock_t before = clock();
+    draw(&f);
+    keys(&f, "\x1b[1;5H"); /* the top, then down by pages */
+    CHECK(f.core.transcript.top.message == 0 && !f.core.transcript.follow);
+    for (int i = 0; i < 300; i++)
+        keys(&f, "\x1b[6~");
+    CHECK(f.core.transcript.top.message > 1000);
+    keys(&f, "\x1b[1;5F");
+    CHECK(f.core.transcript.follow);
+    double ms = (double)(clock() - before) * 1000 / CLOCKS_PER_SEC / 600;
+    printf("# 20,000 messages: %.2f ms a draw\n", ms);
+    CHECK(ms < 5);
+    size_t kept = 0;
+    for (size_t i = 0; i < f.core.transcript.n; i++)
+        kept += f.core.transcript.entries[i].used;
+    CHECK(kept < 1500); /* the rest was dropped again */
+    f.model.messages = f.messages;
+    f.model.n_messages = 0;
+    draw(&f);
+    free(list);
+    end(&f);
+}
+
 static void test_small_windows(void)
 {
     struct fixture f;
@@ -605,6 +663,7 @@ static void test_small_windows(void)
 
 TEST_MAIN(T(test_conversation), T(test_message_states), T(test_thinking),
           T(test_send_and_newlines), T(test_type_ahead), T(test_interrupt), T(test_paste),
-          T(test_scrolling_while_streaming), T(test_anchor_over_resize), T(test_jump_and_edit),
-          T(test_commands), T(test_list), T(test_search), T(test_hostile_text_everywhere),
-          T(test_resize_storm), T(test_cost_per_token), T(test_small_windows))
+          T(test_scrolling_while_streaming), T(test_anchor_over_resize),
+          T(test_jump_and_edit), T(test_commands), T(test_list), T(test_search),
+          T(test_hostile_text_everywhere), T(test_resize_storm), T(test_cost_per_token),
+          T(test_many_messages), T(test_small_windows))
