@@ -92,7 +92,10 @@ enum epilogue { EPILOGUE_STORE, EPILOGUE_RESIDUAL, EPILOGUE_SWIGLU, EPILOGUE_COU
 
 /* Formats that the device computes with, after repacking (engine/pack.h). */
 #define DEVICE_FORMATS(X) X(F32, f32) X(F16, f16) X(BF16, bf16) X(Q8_0, q8_0) \
-    X(Q4_0, q4_0) X(Q2_0, q2_0)
+    X(Q4_0, q4_0) X(Q4_1, q4_1) X(Q5_0, q5_0) X(Q5_1, q5_1) X(Q2_0, q2_0)       \
+    X(PQ2_0, pq2_0) X(TQ2_0, tq2_0) X(Q1_0, q1_0) X(IQ4_NL, iq4_nl)             \
+    X(IQ4_XS, iq4_xs) X(MXFP4, mxfp4) X(NVFP4, nvfp4) X(Q2_K, q2_k)             \
+    X(Q3_K, q3_k) X(Q4_K, q4_k) X(Q5_K, q5_k) X(Q6_K, q6_k)
 #define FORMAT_ROW(id, name) FORMAT_##id,
 enum device_format { DEVICE_FORMATS(FORMAT_ROW) FORMAT_COUNT };
 #undef FORMAT_ROW

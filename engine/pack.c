@@ -1,5 +1,5 @@
-/* pack.c - repacking of weight rows and their way into device memory. Holds at
- * most PIECE_BYTES of a matrix in host memory at a time. */
+/* pack.c - the way of weights into device memory. Holds at most PIECE_BYTES of
+ * a matrix in host memory at a time. */
 #include "engine/pack.h"
 
 #include "base/mem.h"
@@ -11,120 +11,6 @@
 #define PIECE_BYTES (8u << 20)
 #define BLOCK_BYTES (1ull << 30) /* of an arena, unless one piece is larger */
 #define ALIGN       256u
-
-/* How a format's rows look on the device, and the file format it is read from
- * without conversion. */
-static const struct layout {
-    enum quant quant;
-    uint32_t unit;        /* elements in 16 bytes */
-    uint32_t scale_group; /* elements a scale, 0: none */
-} layouts[FORMAT_COUNT] = {
-    [FORMAT_F32] = { QUANT_F32, 4, 0 },    [FORMAT_F16] = { QUANT_F16, 8, 0 },
-    [FORMAT_BF16] = { QUANT_BF16, 8, 0 },  [FORMAT_Q8_0] = { QUANT_Q8_0, 16, 32 },
-    [FORMAT_Q4_0] = { QUANT_Q4_0, 32, 32 }, [FORMAT_Q2_0] = { QUANT_Q2_0, 64, 64 },
-};
-
-enum device_format pack_format(const struct pack_source *s)
-{
-    if (s->exact)
-        return FORMAT_F32;
-    for (uint32_t i = 1; i < s->n_parts; i++)
-        if (s->parts[i]->type != s->parts[0]->type)
-            return FORMAT_F16;
-    for (int f = 0; f < FORMAT_COUNT; f++)
-        if (layouts[f].quant == s->parts[0]->type &&
-            s->parts[0]->ne[0] % layouts[f].unit == 0)
-            return (enum device_format)f;
-    return FORMAT_F16;
-}
-
-uint32_t pack_units(enum device_format f, uint32_t cols)
-{
-    return cols / layouts[f].unit;
-}
-
-size_t pack_code_bytes(enum device_format f, uint32_t cols)
-{
-    return (size_t)pack_units(f, cols) * 16;
-}
-
-size_t pack_scale_bytes(enum device_format f, uint32_t cols)
-{
-    if (!layouts[f].scale_group)
-        return 0;
-    return ((size_t)cols / layouts[f].scale_group + 1) / 2 * 4;
-}
-
-/* Four codes of `bits` bits each, already in their bytes, as field j. */
-static void put_codes(uint8_t *word, const uint8_t codes[4], uint32_t shift)
-{
-    for (int b = 0; b < 4; b++)
-        word[b] |= (uint8_t)(codes[b] << shift);
-}
-
-static void unit_q4_0(const uint8_t *qs, uint8_t *unit)
-{
-    memset(unit, 0, 16);
-    for (uint32_t e = 0; e < 32; e += 4) {
-        uint8_t c[4];
-        for (uint32_t b = 0; b < 4; b++)
-            c[b] = e + b < 16 ? qs[e + b] & 15 : qs[e + b - 16] >> 4;
-        put_codes(unit + e / 8 * 4, c, 4 * (e / 4 % 2));
-    }
-}
-
-static void unit_q2_0(const uint8_t *qs, uint8_t *unit)
-{
-    memset(unit, 0, 16);
-    for (uint32_t e = 0; e < 64; e += 4) {
-        uint8_t c[4];
-        for (uint32_t b = 0; b < 4; b++)
-            c[b] = qs[e >> 2] >> 2 * b & 3;
-        put_codes(unit + e / 16 * 4, c, 2 * (e / 4 % 4));
-    }
-}
-
-/* Rows of a format with blocks of an f16 scale followed by codes. */
-static void pack_blocks(enum device_format f, const uint8_t *row, uint32_t cols,
-                        uint8_t *codes, uint8_t *scales)
-{
-    const struct quant_format *q = quant_format(layouts[f].quant);
-    for (uint32_t b = 0; b < cols / q->elements; b++, row += q->bytes) {
-        memcpy(scales + 2 * (size_t)b, row, 2);
-        if (f == FORMAT_Q8_0)
-            memcpy(codes + 32 * (size_t)b, row + 2, 32);
-        else if (f == FORMAT_Q4_0)
-            unit_q4_0(row + 2, codes + 16 * (size_t)b);
-        else
-            unit_q2_0(row + 2, codes + 16 * (size_t)b);
-    }
-}
-
-static void convert_to_f16(enum quant type, const uint8_t *row, uint32_t cols,
-                           uint8_t *codes)
-{
-    float *values = mem_array(cols, sizeof *values);
-    quant_dequantize(type, row, cols, values);
-    for (uint32_t i = 0; i < cols; i++) {
-        uint16_t h = quant_f32_to_f16(values[i]);
-        memcpy(codes + 2 * (size_t)i, &h, 2);
-    }
-    free(values);
-}
-
-void pack_row(enum device_format f, enum quant type, const uint8_t *row, uint32_t cols,
-              uint8_t *codes, uint8_t *scales)
-{
-    memset(scales, 0, pack_scale_bytes(f, cols));
-    if (f == FORMAT_F32)
-        quant_dequantize(type, row, cols, (float *)(void *)codes);
-    else if (type != layouts[f].quant)
-        convert_to_f16(type, row, cols, codes);
-    else if (layouts[f].scale_group)
-        pack_blocks(f, row, cols, codes, scales);
-    else
-        memcpy(codes, row, pack_code_bytes(f, cols));
-}
 
 /* ---- matrices ----------------------------------------------------------- */
 

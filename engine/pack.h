@@ -1,14 +1,28 @@
 /* pack.h - weights as the device wants them: codes in 16-byte units, scales in
- * a plane of their own (shaders/format.glsl reads what this writes).
+ * a plane of their own (shaders/format_codes.glsl and format_scales.glsl read
+ * what this writes). Exact: each value is that of the file.
  *
- *   F32, F16, BF16   the values; no scales
- *   Q8_0             32 int8 in two units, one f16 scale for both
- *   Q4_0             32 codes a unit: element 4j+b of a word's eight at bit
- *                    8b+4j; one f16 scale
- *   Q2_0             64 codes a unit: element 4j+b of a word's sixteen at bit
- *                    8b+2j; one f16 scale
- * so that masking a word gives the four bytes of consecutive elements. Scales
- * of a row are padded to an even number. Rows have cols % 32 == 0. */
+ *   bits a weight   codes          scales
+ *   F32  F16  BF16  the values     none
+ *   Q8_0    8.5     8              f16 for 32
+ *   Q4_0    4.5     4              f16 for 32; IQ4_NL the same
+ *   Q4_1    5       4              two f16 for 32
+ *   Q5_0    5.5     4 + 1          f16 for 32
+ *   Q5_1    6       4 + 1          two f16 for 32
+ *   Q2_0    2.25    2              f16 for 64
+ *   PQ2_0   2.125   2              f16 for 128; PTQ1_0 (1.75) becomes this
+ *   TQ2_0   2.0625  2              f16 for 256; TQ1_0 (1.6875) becomes this
+ *   Q1_0    1.125   1              f16 for 128
+ *   IQ4_XS  4.25    4              8 bytes for 256
+ *   MXFP4   4.25    4              a byte for 32
+ *   NVFP4   4.5     4              a byte for 16
+ *   Q2_K    2.625   2              20 bytes for 256
+ *   Q3_K    3.5     2 + 1          16 bytes for 256 (14 in the file)
+ *   Q4_K    4.5     4              16 bytes for 256
+ *   Q5_K    5.5     4 + 1          16 bytes for 256
+ *   Q6_K    6.625   4 + 2          20 bytes for 256 (18 in the file)
+ *
+ * Rows have cols % 32 == 0, and whole blocks. */
 #ifndef ENGINE_PACK_H
 #define ENGINE_PACK_H
 
@@ -32,7 +46,7 @@ struct pack_rows {
 
 /* Where a matrix comes from: the parts' rows one after the other, or, with
  * interleave, 32 rows of each of two equal parts in turn. The parts have the
- * same width. Parts of one format keep it; a mixture becomes F16. */
+ * same width. Parts of one device format keep it; a mixture becomes F16. */
 struct pack_source {
     const struct tensor *parts[4];
     struct pack_rows rows[4]; /* of the parts */

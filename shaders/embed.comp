@@ -21,9 +21,9 @@ layout(set = 0, binding = 7, std430) readonly buffer weight_block { float norm_w
 /* Element c of a row of the matrix. */
 float element(uint row, uint c)
 {
-    uint unit = c / UNIT;
-    vec4 quad = quad_float(codes[row * p.units + unit], c % UNIT / 4);
-    return quad[c & 3] * unit_scale(row, unit, p.units);
+    uint e = c % UNIT;
+    weight_unit w = unit_load(row, c / UNIT, p.units);
+    return scaled(w.scale[e / SCALE_GROUP], quad_float(w, e / 4)[e % 4], 1.0);
 }
 
 void main()
@@ -31,6 +31,7 @@ void main()
     uint token = gl_WorkGroupID.y;
     if (ctl.stop != 0 || token >= ctl.n_tokens)
         return;
+    format_begin();
     uint row = min(ctl.tokens[token], ctl.n_vocab - 1);
     uint blocks = p.cols / ACT_BLOCK;
     for (uint b = gl_SubgroupID; b < blocks; b += gl_NumSubgroups) {

@@ -1,98 +1,119 @@
 /* format.glsl - the weight formats after repacking (engine/pack.h). Expects
- * one FORMAT_x to be defined; binds codes and scales.
- *
- * A row is `units` units of 16 bytes; a unit holds UNIT elements, quad q of a
- * unit the elements 4q..4q+3. Each format gives
- *   UNIT              elements a unit
- *   SCALE_UNITS       units that share a scale; 0: no scales
- *   OFFSET            value that is subtracted from every code
- *   quad_float(c, q)  the four values, offset applied, scale not
- *   quad_bytes(c, q)  integer formats: the four codes as bytes, 0..127 or int8
- */
-#ifdef FORMAT_f32
-#define UNIT 4
-#define SCALE_UNITS 0
-#elif defined(FORMAT_f16) || defined(FORMAT_bf16)
-#define UNIT 8
-#define SCALE_UNITS 0
-#elif defined(FORMAT_q8_0)
-#define UNIT 16
-#define SCALE_UNITS 2
-#define OFFSET 0
-#define INTEGER_CODES
+ * one FORMAT_x to be defined; binds codes and scales. What a kernel uses:
+ *   UNIT              elements a unit of 16 bytes of codes
+ *   SCALE_GROUP       elements of a unit that share a scale
+ *   INTEGER_CODES     defined for codes; not for weights that are floats
+ *   OFFSET            what every code stands for too much
+ *   MINIMA            defined where a scale has a term to add, too
+ *   format_begin()    to be called by the whole workgroup before all else
+ *   unit_load(row, unit, units)  one unit of a row that has `units` of them
+ *   quad_bytes(w, q)  codes of elements 4q..4q+3 as bytes, 0..127 or int8
+ *   quad_float(w, q)  the same as floats, OFFSET taken off
+ *   scaled(k, dot, total)  see below */
+layout(set = 0, binding = 1, std430) readonly buffer codes_block { uvec4 codes[]; };
+layout(set = 0, binding = 1, std430) readonly buffer codes_block1 { uint codes1[]; };
+layout(set = 0, binding = 1, std430) readonly buffer codes_block2 { uvec2 codes2[]; };
+layout(set = 0, binding = 2, std430) readonly buffer scales_block { uint scales[]; };
+layout(set = 0, binding = 2, std430) readonly buffer scales_block4 { uvec4 scales4[]; };
+
+/* LOW_BITS and HIGH_BITS: see format_codes.glsl, SCALES_x: format_scales.glsl */
+#if defined(FORMAT_q8_0)
+#define LOW_BITS 8
+#define SCALES_half 2
 #elif defined(FORMAT_q4_0)
-#define UNIT 32
-#define SCALE_UNITS 1
+#define LOW_BITS 4
 #define OFFSET 8
-#define INTEGER_CODES
+#define SCALES_half 1
+#elif defined(FORMAT_q4_1)
+#define LOW_BITS 4
+#define SCALES_pair
+#elif defined(FORMAT_q5_0)
+#define LOW_BITS 4
+#define HIGH_BITS 1
+#define OFFSET 16
+#define SCALES_half 1
+#elif defined(FORMAT_q5_1)
+#define LOW_BITS 4
+#define HIGH_BITS 1
+#define SCALES_pair
 #elif defined(FORMAT_q2_0)
-#define UNIT 64
-#define SCALE_UNITS 1
+#define LOW_BITS 2
 #define OFFSET 1
+#define SCALES_half 1
+#elif defined(FORMAT_pq2_0)
+#define LOW_BITS 2
+#define OFFSET 1
+#define SCALES_half 2
+#elif defined(FORMAT_tq2_0)
+#define LOW_BITS 2
+#define OFFSET 1
+#define SCALES_half 4
+#elif defined(FORMAT_q1_0)
+#define LOW_BITS 1
+#define OFFSET 1
+#define SCALES_half 1
+#elif defined(FORMAT_iq4_nl)
+#define LOW_BITS 4
+#define TABLE_iq4
+#define SCALES_half 1
+#elif defined(FORMAT_iq4_xs)
+#define LOW_BITS 4
+#define TABLE_iq4
+#define SCALES_xs
+#elif defined(FORMAT_mxfp4)
+#define LOW_BITS 4
+#define TABLE_fp4
+#define SCALES_power
+#elif defined(FORMAT_nvfp4)
+#define LOW_BITS 4
+#define TABLE_fp4
+#define SCALES_fp8
+#elif defined(FORMAT_q2_k)
+#define LOW_BITS 2
+#define SCALES_k2
+#elif defined(FORMAT_q3_k)
+#define LOW_BITS 2
+#define HIGH_BITS 1
+#define OFFSET 4
+#define SCALES_k3
+#elif defined(FORMAT_q4_k)
+#define LOW_BITS 4
+#define SCALES_k4
+#elif defined(FORMAT_q5_k)
+#define LOW_BITS 4
+#define HIGH_BITS 1
+#define SCALES_k4
+#elif defined(FORMAT_q6_k)
+#define LOW_BITS 4
+#define HIGH_BITS 2
+#define OFFSET 32
+#define SCALES_k6
+#endif
+
+#ifdef LOW_BITS
 #define INTEGER_CODES
+#define UNIT (128 / LOW_BITS)
+#ifndef HIGH_BITS
+#define HIGH_BITS 0
+#endif
+#ifndef OFFSET
+#define OFFSET 0
+#endif
+#include "format_scales.glsl"
+#include "format_codes.glsl"
+#else
+#include "format_floats.glsl"
 #endif
 
 #define QUADS (UNIT / 4)
 
-layout(set = 0, binding = 1, std430) readonly buffer codes_block { uvec4 codes[]; };
-layout(set = 0, binding = 2, std430) readonly buffer scales_block { uint scales[]; };
-
-#ifdef FORMAT_f32
-vec4 quad_float(uvec4 c, uint q)
+/* What elements that share the scale k add to a row's result: dot is the sum
+ * of (code - OFFSET) * activation over them, total that of the activations. */
+float scaled(scale_t k, float dot, float total)
 {
-    return uintBitsToFloat(c);
-}
-#elif defined(FORMAT_f16)
-vec4 quad_float(uvec4 c, uint q)
-{
-    return vec4(unpackHalf2x16(c[2 * q]), unpackHalf2x16(c[2 * q + 1]));
-}
-#elif defined(FORMAT_bf16)
-vec4 quad_float(uvec4 c, uint q)
-{
-    uvec2 w = uvec2(c[2 * q], c[2 * q + 1]);
-    return uintBitsToFloat(uvec4(w.x << 16, w.x & 0xffff0000u, w.y << 16,
-                                 w.y & 0xffff0000u));
-}
-#elif defined(FORMAT_q8_0)
-uint quad_bytes(uvec4 c, uint q)
-{
-    return c[q];
-}
-#elif defined(FORMAT_q4_0)
-uint quad_bytes(uvec4 c, uint q)
-{
-    return c[q >> 1] >> (4 * (q & 1)) & 0x0f0f0f0fu;
-}
-#elif defined(FORMAT_q2_0)
-uint quad_bytes(uvec4 c, uint q)
-{
-    return c[q >> 2] >> (2 * (q & 3)) & 0x03030303u;
-}
-#endif
-
-#ifdef INTEGER_CODES
-/* Sign-extends four packed bytes. */
-ivec4 bytes_int(uint b)
-{
-    return ivec4(b << 24, b << 16, b << 8, b) >> 24;
-}
-
-vec4 quad_float(uvec4 c, uint q)
-{
-    return vec4(bytes_int(quad_bytes(c, q)) - OFFSET);
-}
-#endif
-
-/* Scale of a unit. scale_words: uints a row of the scale plane. */
-float unit_scale(uint row, uint unit, uint units)
-{
-#if SCALE_UNITS == 0
-    return 1.0;
+#ifdef MINIMA
+    return k.x * dot + k.y * total;
 #else
-    uint per_row = (units / SCALE_UNITS + 1) / 2;
-    uint i = unit / SCALE_UNITS;
-    vec2 pair = unpackHalf2x16(scales[row * per_row + i / 2]);
-    return (i & 1) != 0 ? pair.y : pair.x;
+    return k * dot;
 #endif
 }

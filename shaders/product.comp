@@ -106,69 +106,103 @@ float head_factor(uint token, uint block)
     return inversesqrt(sum / float(STATE_DIM) + p.eps);
 }
 
-#if defined(ACT_int8) && defined(INTEGER_CODES)
-const uint QUADS_BLOCK = (UNIT < ACT_BLOCK ? UNIT : ACT_BLOCK) / 4;
+/* Elements whose products are summed before they are scaled. */
+const uint GROUP = SCALE_GROUP < ACT_BLOCK ? SCALE_GROUP : ACT_BLOCK;
 
-/* Adds a block's integer sums to the rows' results. */
-void add_block(int sum[BATCH], float scale[BATCH], uint token, uint block, vec2 s,
+#if defined(ACT_int8) && defined(INTEGER_CODES)
+/* Elements of a unit that share an activation scale. */
+const uint SHARED = UNIT < ACT_BLOCK ? UNIT : ACT_BLOCK;
+
+#ifdef MINIMA
+const bool TOTALS = GROUP < ACT_BLOCK;
+#else
+const bool TOTALS = GROUP < ACT_BLOCK && OFFSET != 0;
+#endif
+
+/* Sums of a group's integer products, row by row, and of its activations. */
+struct group_sums {
+    int dot[BATCH];
+    int total;
+};
+
+void sums_clear(out group_sums g)
+{
+    g.total = 0;
+    [[unroll]] for (uint r = 0; r < BATCH; r++)
+        g.dot[r] = 0;
+}
+
+/* Adds quad q of a unit, whose four activations are the bytes of a. */
+void add_quad(inout group_sums g, weight_unit w[BATCH], uint q, uint a)
+{
+    if (TOTALS)
+        g.total += dot_4x8(0x01010101u, a, 0);
+    [[unroll]] for (uint r = 0; r < BATCH; r++)
+        g.dot[r] += dot_4x8(quad_bytes(w[r], q), a, 0);
+}
+
+/* Adds the sums of a group to the rows' results. s: the s plane's pair of the
+ * block that the group is in or makes up. */
+void add_group(group_sums g, weight_unit w[BATCH], uint group, vec2 s,
                inout float acc[BATCH])
 {
-    if (NORM == 2)
-        s *= head_factor(token, block);
+    float total = TOTALS ? s.x * float(g.total) : s.y;
     [[unroll]] for (uint r = 0; r < BATCH; r++)
-        acc[r] += scale[r] * (s.x * float(sum[r]) - float(OFFSET) * s.y);
+        acc[r] += scaled(w[r].scale[group * GROUP / SCALE_GROUP],
+                         s.x * float(g.dot[r]) - float(OFFSET) * total, total);
+}
+
+vec2 act_scale_of(vec2 pair, uint token, uint block)
+{
+    return NORM == 2 ? pair * head_factor(token, block) : pair;
 }
 
 /* One unit, each invocation loading the activations of its own columns. */
-void unit_loaded(uvec4 c[BATCH], float scale[BATCH], uint token, uint unit,
-                 inout float acc[BATCH])
+void unit_loaded(weight_unit w[BATCH], uint token, uint unit, inout float acc[BATCH])
 {
-    [[unroll]] for (uint q0 = 0; q0 < QUADS; q0 += QUADS_BLOCK) {
-        int sum[BATCH];
-        [[unroll]] for (uint r = 0; r < BATCH; r++)
-            sum[r] = 0;
-        [[unroll]] for (uint q = q0; q < q0 + QUADS_BLOCK; q += 4) {
-            uvec4 a = xq[token * (p.cols / 16) + unit * (UNIT / 16) + q / 4];
-            [[unroll]] for (uint k = 0; k < 4; k++)
-                [[unroll]] for (uint r = 0; r < BATCH; r++)
-                    sum[r] += dot_4x8(quad_bytes(c[r], q + k), a[k], 0);
+    [[unroll]] for (uint e0 = 0; e0 < UNIT; e0 += SHARED) {
+        uint block = (unit * UNIT + e0) / ACT_BLOCK;
+        vec2 s = act_scale_of(xs[token * (p.cols / ACT_BLOCK) + block], token, block);
+        [[unroll]] for (uint e = e0; e < e0 + SHARED; e += GROUP) {
+            group_sums g;
+            sums_clear(g);
+            [[unroll]] for (uint q = e / 4; q < (e + GROUP) / 4; q += 4) {
+                uvec4 a = xq[token * (p.cols / 16) + unit * (UNIT / 16) + q / 4];
+                [[unroll]] for (uint k = 0; k < 4; k++)
+                    add_quad(g, w, q + k, a[k]);
+            }
+            add_group(g, w, e / GROUP, s, acc);
         }
-        uint block = (unit * UNIT + q0 * 4) / ACT_BLOCK;
-        add_block(sum, scale, token, block, xs[token * (p.cols / ACT_BLOCK) + block], acc);
     }
 }
 
 /* One unit of the same columns in all invocations: invocation i holds word
- * i % QUADS_BLOCK of a block, and the scales of block i % blocks. */
-void unit_broadcast(uvec4 c[BATCH], float scale[BATCH], uint token, uint unit,
-                    inout float acc[BATCH])
+ * i % (SHARED / 4) of a block, and the scales of block i % blocks. */
+void unit_broadcast(weight_unit w[BATCH], uint token, uint unit, inout float acc[BATCH])
 {
-    const uint blocks = QUADS / QUADS_BLOCK;
+    const uint blocks = UNIT / SHARED, words = SHARED / 4;
     uint first = unit * UNIT / ACT_BLOCK, lane = gl_SubgroupInvocationID;
     vec2 pairs = xs[token * (p.cols / ACT_BLOCK) + first + lane % blocks];
     [[unroll]] for (uint b = 0; b < blocks; b++) {
-        uint word = xw[token * (p.cols / 4) + unit * QUADS + b * QUADS_BLOCK +
-                       lane % QUADS_BLOCK];
-        int sum[BATCH];
-        [[unroll]] for (uint r = 0; r < BATCH; r++)
-            sum[r] = 0;
-        [[unroll]] for (uint q = 0; q < QUADS_BLOCK; q++) {
-            uint a = subgroupBroadcast(word, q);
-            [[unroll]] for (uint r = 0; r < BATCH; r++)
-                sum[r] += dot_4x8(quad_bytes(c[r], b * QUADS_BLOCK + q), a, 0);
+        uint word = xw[token * (p.cols / 4) + unit * QUADS + b * words + lane % words];
+        vec2 s = act_scale_of(subgroupBroadcast(pairs, b), token, first + b);
+        [[unroll]] for (uint q0 = 0; q0 < words; q0 += GROUP / 4) {
+            group_sums g;
+            sums_clear(g);
+            [[unroll]] for (uint q = q0; q < q0 + GROUP / 4; q++)
+                add_quad(g, w, b * words + q, subgroupBroadcast(word, q));
+            add_group(g, w, (b * words + q0) * 4 / GROUP, s, acc);
         }
-        add_block(sum, scale, token, first + b, subgroupBroadcast(pairs, b), acc);
     }
 }
 
 /* Products of one unit of BATCH rows with one token, in integers. */
-void unit_product(uvec4 c[BATCH], float scale[BATCH], uint token, uint unit,
-                  inout float acc[BATCH])
+void unit_product(weight_unit w[BATCH], uint token, uint unit, inout float acc[BATCH])
 {
     if (LANES == 1)
-        unit_broadcast(c, scale, token, unit, acc);
+        unit_broadcast(w, token, unit, acc);
     else
-        unit_loaded(c, scale, token, unit, acc);
+        unit_loaded(w, token, unit, acc);
 }
 #else
 /* Four activations of a token, as floats. */
@@ -187,24 +221,23 @@ vec4 act_quad(uint token, uint quad)
 }
 
 /* Products of one unit of BATCH rows with one token, in floats. */
-void unit_product(uvec4 c[BATCH], float scale[BATCH], uint token, uint unit,
-                  inout float acc[BATCH])
+void unit_product(weight_unit w[BATCH], uint token, uint unit, inout float acc[BATCH])
 {
-    const uint per_block = UNIT < ACT_BLOCK ? UNIT / 4 : ACT_BLOCK / 4;
-    [[unroll]] for (uint q0 = 0; q0 < QUADS; q0 += per_block) {
-        float sum[BATCH];
+    [[unroll]] for (uint e = 0; e < UNIT; e += GROUP) {
+        float sum[BATCH], total = 0.0;
         [[unroll]] for (uint r = 0; r < BATCH; r++)
             sum[r] = 0.0;
-        [[unroll]] for (uint q = q0; q < q0 + per_block; q++) {
+        [[unroll]] for (uint q = e / 4; q < (e + GROUP) / 4; q++) {
             vec4 a = act_quad(token, unit * QUADS + q);
+            total += dot(vec4(1.0), a);
             [[unroll]] for (uint r = 0; r < BATCH; r++)
-                sum[r] += dot(quad_float(c[r], q), a);
+                sum[r] += dot(quad_float(w[r], q), a);
         }
         float f = 1.0;
         if (NORM == 2)
-            f = head_factor(token, (unit * UNIT + q0 * 4) / ACT_BLOCK);
+            f = head_factor(token, (unit * UNIT + e) / ACT_BLOCK);
         [[unroll]] for (uint r = 0; r < BATCH; r++)
-            acc[r] += f * scale[r] * sum[r];
+            acc[r] += f * scaled(w[r].scale[e / SCALE_GROUP], sum[r], total);
     }
 }
 #endif
@@ -235,15 +268,12 @@ void emit(uint row, uint vector, uint first, float v)
 void add_unit(uint base, uint row, uint u, uint act[TOKENS],
               inout float acc[TOKENS][BATCH])
 {
-    uvec4 c[BATCH];
-    float scale[BATCH];
-    [[unroll]] for (uint r = 0; r < BATCH; r++) {
-        uint g = base + min(gl_WorkGroupID.x * ROWS + row + r, p.rows - 1);
-        c[r] = codes[g * p.units + u];
-        scale[r] = unit_scale(g, u, p.units);
-    }
+    weight_unit w[BATCH];
+    [[unroll]] for (uint r = 0; r < BATCH; r++)
+        w[r] = unit_load(base + min(gl_WorkGroupID.x * ROWS + row + r, p.rows - 1), u,
+                         p.units);
     [[unroll]] for (uint t = 0; t < TOKENS; t++)
-        unit_product(c, scale, act[t], u, acc[t]);
+        unit_product(w, act[t], u, acc[t]);
 }
 
 #if defined(EXPERTS) && defined(EPILOGUE_residual)
@@ -345,6 +375,7 @@ void main()
     uint first = gl_WorkGroupID.y * TOKENS;
     if (ctl.stop != 0 || first >= VECTORS)
         return;
+    format_begin();
     uint act[TOKENS];
     float factor[TOKENS];
     [[unroll]] for (uint t = 0; t < TOKENS; t++) {

@@ -1,5 +1,6 @@
 # One SPIR-V module a line: $(eval $(call variant,NAME,SOURCE,DEFINES))
-FORMATS := f32 f16 bf16 q8_0 q4_0 q2_0
+FORMATS := f32 f16 bf16 q8_0 q4_0 q4_1 q5_0 q5_1 q2_0 pq2_0 tq2_0 q1_0 iq4_nl iq4_xs \
+           mxfp4 nvfp4 q2_k q3_k q4_k q5_k q6_k
 
 product = $(eval $(call variant,product_$(1)_$(2)_$(3),product,-DFORMAT_$(1) -DACT_$(2) -DEPILOGUE_$(3)))
 $(foreach f,$(FORMATS),$(foreach a,float int8,$(foreach e,store residual swiglu,\

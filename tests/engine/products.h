@@ -3,9 +3,8 @@
 #ifndef TESTS_ENGINE_PRODUCTS_H
 #define TESTS_ENGINE_PRODUCTS_H
 
-#include "base/mem.h"
-#include "engine/gguf.h"
 #include "engine/ref_product.h"
+#include "tests/engine/blocks.h"
 #include "tests/engine/harness.h"
 
 #include <stdlib.h>
@@ -16,44 +15,18 @@ static uint32_t random_state = 1;
 
 static inline uint32_t random_bits(void)
 {
-    random_state = random_state * 1664525u + 1013904223u;
-    return random_state >> 8;
+    return block_noise(&random_state);
 }
 
 static inline float random_value(void)
 {
-    return (float)random_bits() / (float)(1 << 23) - 1.0f;
+    return block_value(&random_state);
 }
 
 /* Rows of random blocks with sane scales, in file format. */
 static inline uint8_t *random_weights(enum quant type, size_t rows, size_t cols)
 {
-    const struct quant_format *f = quant_format(type);
-    size_t bytes = rows * quant_bytes(type, cols);
-    uint8_t *w = mem_alloc(bytes);
-    for (size_t i = 0; i < bytes; i++)
-        w[i] = (uint8_t)random_bits();
-    for (size_t i = 0; i < bytes; i += f->bytes) {
-        float v = random_value();
-        uint16_t h = quant_f32_to_f16(v);
-        uint32_t word;
-        memcpy(&word, &v, 4);
-        if (type == QUANT_F32)
-            memcpy(w + i, &v, 4);
-        else if (type == QUANT_BF16)
-            memcpy(w + i, &(uint16_t){ (uint16_t)(word >> 16) }, 2);
-        else
-            memcpy(w + i, &h, 2);
-    }
-    return w;
-}
-
-static inline struct tensor tensor_of(enum quant type, const uint8_t *data, size_t rows,
-                                      size_t cols)
-{
-    return (struct tensor){ .name = "test", .type = type, .n_dims = 2,
-                            .ne = { cols, rows, 1, 1 }, .n_elements = rows * cols,
-                            .bytes = rows * quant_bytes(type, cols), .data = data };
+    return blocks_random(type, rows * cols, 1, &random_state);
 }
 
 /* Host and device copies of a job's activations. */

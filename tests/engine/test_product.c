@@ -140,42 +140,53 @@ static void run_setup(struct gpu *gpu, const struct setup *u)
 #define QUANT_OF(id, name) QUANT_##id,
 static const enum quant quants[] = { DEVICE_FORMATS(QUANT_OF) };
 
-/* All norms and epilogues of a format with one way to share the work. */
-static void run_format(struct gpu *gpu, enum device_format f, uint32_t lanes)
+/* Every epilogue of a format in both kinds of arithmetic, in turn with short
+ * rows, one an invocation, and with rows three times as long, one a subgroup. */
+static void run_format(struct gpu *gpu, enum device_format f)
 {
-    static const struct shape store[] = { { 1, 128, 1, 1 }, { 70, 384, 3, 5 } };
-    static const struct shape fused[] = { { 64, 128, 1, 1 }, { 192, 384, 3, 7 } };
-    for (int int8 = 0; int8 < 2; int8++)
-        for (int e = 0; e < EPILOGUE_COUNT; e++)
-            for (int i = 0; i < 2; i++) {
-                struct setup u = { .format = f, .type = quants[f], .int8 = int8,
-                                   .epilogue = (enum epilogue)e,
-                                   .norm = (enum ref_norm)((e + i + int8) % 3),
-                                   .shape = e == EPILOGUE_STORE ? store[i] : fused[i],
-                                   .size = 64, .lanes = lanes, .batch = i ? 4 : 2,
-                                   .per_group = i ? 2 : 1 };
-                int before = test_failures;
-                run_setup(gpu, &u);
-                if (test_failures != before)
-                    printf("# format %d int8 %d epilogue %d norm %d rows %zu lanes %u\n", f,
-                           int8, e, u.norm, u.shape.rows, lanes);
-            }
+    static const struct shape store[] = { { 1, 1, 1, 1 }, { 70, 3, 3, 5 } };
+    static const struct shape fused[] = { { 64, 1, 1, 1 }, { 192, 3, 3, 7 } };
+    size_t shortest = quant_format(quants[f])->elements;
+    for (int i = 0; i < 2 * EPILOGUE_COUNT; i++) {
+        bool int8 = i >= EPILOGUE_COUNT, shared = i & 1;
+        enum epilogue e = (enum epilogue)(i % EPILOGUE_COUNT);
+        struct setup u = { .format = f, .type = quants[f], .int8 = int8, .epilogue = e,
+                           .norm = (enum ref_norm)((i + i / 3 + f) % 3),
+                           .shape = e == EPILOGUE_STORE ? store[shared] : fused[shared],
+                           .size = shared ? 64 : 16, .batch = shared ? 4 : 2,
+                           .lanes = shared ? gpu_info(gpu)->subgroup_size : 1,
+                           .per_group = shared ? 2 : 1 };
+        u.shape.cols *= shortest < 128 ? 128 : shortest;
+        int before = test_failures;
+        run_setup(gpu, &u);
+        if (test_failures != before)
+            printf("# %s int8 %d epilogue %d norm %d rows %zu lanes %u\n",
+                   quant_format(u.type)->name, int8, e, u.norm, u.shape.rows, u.lanes);
+    }
 }
 
 static void test_products(void)
 {
     struct gpu *gpu = harness_open();
     for (int f = 0; f < FORMAT_COUNT; f++)
-        run_format(gpu, (enum device_format)f, gpu_info(gpu)->subgroup_size);
+        run_format(gpu, (enum device_format)f);
     harness_close(gpu);
 }
 
+/* Rows that share a subgroup, for formats with and without sums of activations
+ * of their own. */
 static void test_products_with_shared_subgroups(void)
 {
     struct gpu *gpu = harness_open();
-    for (uint32_t lanes = 1; lanes < gpu_info(gpu)->subgroup_size; lanes *= 2)
-        run_format(gpu, FORMAT_Q2_0, lanes);
-    run_format(gpu, FORMAT_F16, 2);
+    static const enum device_format formats[] = { FORMAT_F16, FORMAT_Q2_0, FORMAT_Q6_K };
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
+        for (uint32_t lanes = 2; lanes < gpu_info(gpu)->subgroup_size; lanes *= 2) {
+            enum device_format f = formats[i];
+            run_setup(gpu, &(struct setup){ .format = f, .type = quants[f], .int8 = true,
+                      .epilogue = EPILOGUE_RESIDUAL, .norm = REF_NORM_ROW,
+                      .shape = { 96, 768, 2, 3 }, .size = 64, .lanes = lanes, .batch = 4,
+                      .per_group = 2 });
+        }
     harness_close(gpu);
 }
 
@@ -191,12 +202,12 @@ static void test_stop_writes_nothing(void)
 
 static void embed_format(struct gpu *gpu, enum device_format f, bool int8)
 {
-    const size_t rows = 11, cols = 384;
+    const size_t rows = 11, cols = 768;
     const uint32_t tokens = 5, grid = 6;
     struct setup u = { .format = f, .type = quants[f], .shape = { rows, cols, tokens, grid } };
     struct weights_pair w = { 0 };
     weights_make(&w, gpu, &u);
-    float norm[384], got[6 * 384], want[6 * 384] = { 0 };
+    float norm[768], got[6 * 768], want[6 * 768] = { 0 };
     for (size_t i = 0; i < cols; i++)
         norm[i] = 1.0f + 0.25f * random_value();
     struct ctl_block ctl = { .n_tokens = tokens, .n_vocab = (uint32_t)rows };
