@@ -72,6 +72,7 @@ check_modes() {
     not_see '200~'
     keys C-c
 }
+program() { pgrep -P "$(tm display -p '#{pane_pid}')"; }
 cursor() { tm display -p '#{cursor_y},#{cursor_x}'; }
 
 t_send_and_stream() {
@@ -190,11 +191,20 @@ t_suspend() {
 
 t_continued_from_outside() {
     shell; start
-    pid=$(pgrep -f "^$DEMO" | tail -1)
-    kill -STOP "$pid"; see 'Stopped'
+    kill -STOP "$(program)"; see 'Stopped'
     keys 'clear; fg' Enter; see '^>'; keys 'alive'; see '^> alive'
     tm set-buffer 'pa'; paste; see 'alivepa'
     keys C-c; sleep 0.1; keys C-d; sleep 0.3; check_modes
+}
+
+t_hangup() {
+    shell; start --rate 50 --words 500; keys 'go' Enter; see 'writing'
+    local pid i
+    pid=$(program)
+    shell # a new one; the old terminal goes away
+    for i in $(seq 40); do kill -0 "$pid" 2> /dev/null || return 0; sleep 0.05; done
+    fail 'still running without a terminal'
+    kill "$pid"
 }
 
 t_crash() {
