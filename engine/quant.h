@@ -18,24 +18,24 @@
     X(BF16, 30, 1, 2, block_bf16, true)                                        \
     X(Q8_0, 8, 32, 34, block_q8_0, true)                                       \
     X(Q4_0, 2, 32, 18, block_q4_0, true)                                       \
-    X(Q4_1, 3, 32, 20, block_q4_1, false)                                      \
-    X(Q5_0, 6, 32, 22, block_q5_0, false)                                      \
-    X(Q5_1, 7, 32, 24, block_q5_1, false)                                      \
+    X(Q4_1, 3, 32, 20, block_q4_1, true)                                       \
+    X(Q5_0, 6, 32, 22, block_q5_0, true)                                       \
+    X(Q5_1, 7, 32, 24, block_q5_1, true)                                       \
     X(Q2_0, 42, 64, 18, block_q2_0, true)                                      \
-    X(PQ2_0, 142, 128, 34, block_pq2_0, false)                                 \
-    X(PTQ1_0, 143, 128, 28, block_ptq1_0, false)                               \
-    X(Q1_0, 41, 128, 18, block_q1_0, false)                                    \
-    X(IQ4_NL, 20, 32, 18, block_iq4_nl, false)                                 \
-    X(IQ4_XS, 23, 256, 136, block_iq4_xs, false)                               \
-    X(MXFP4, 39, 32, 17, block_mxfp4, false)                                   \
-    X(NVFP4, 40, 64, 36, block_nvfp4, false)                                   \
-    X(Q2_K, 10, 256, 84, block_q2_k, false)                                    \
-    X(Q3_K, 11, 256, 110, block_q3_k, false)                                   \
-    X(Q4_K, 12, 256, 144, block_q4_k, false)                                   \
-    X(Q5_K, 13, 256, 176, block_q5_k, false)                                   \
-    X(Q6_K, 14, 256, 210, block_q6_k, false)                                   \
-    X(TQ1_0, 34, 256, 54, block_tq1_0, false)                                  \
-    X(TQ2_0, 35, 256, 66, block_tq2_0, false)                                  \
+    X(PQ2_0, 142, 128, 34, block_pq2_0, true)                                  \
+    X(PTQ1_0, 143, 128, 28, block_ptq1_0, true)                                \
+    X(Q1_0, 41, 128, 18, block_q1_0, true)                                     \
+    X(IQ4_NL, 20, 32, 18, block_iq4_nl, true)                                  \
+    X(IQ4_XS, 23, 256, 136, block_iq4_xs, true)                                \
+    X(MXFP4, 39, 32, 17, block_mxfp4, true)                                    \
+    X(NVFP4, 40, 64, 36, block_nvfp4, true)                                    \
+    X(Q2_K, 10, 256, 84, block_q2_k, true)                                     \
+    X(Q3_K, 11, 256, 110, block_q3_k, true)                                    \
+    X(Q4_K, 12, 256, 144, block_q4_k, true)                                    \
+    X(Q5_K, 13, 256, 176, block_q5_k, true)                                    \
+    X(Q6_K, 14, 256, 210, block_q6_k, true)                                    \
+    X(TQ1_0, 34, 256, 54, block_tq1_0, true)                                   \
+    X(TQ2_0, 35, 256, 66, block_tq2_0, true)                                   \
     X(Q8_1, 9, 32, 36, NULL, false)                                            \
     X(Q8_K, 15, 256, 292, NULL, false)                                         \
     X(IQ1_S, 19, 256, 50, NULL, false)                                         \

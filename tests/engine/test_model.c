@@ -373,8 +373,8 @@ static void test_refused(void)
     REFUSED("rope scaling \"yarn?\"", .keys = keys_yarn);
     REFUSED("attn_qkv.bi?as is not known", .tensors = tensors_unknown);
     REFUSED("ssm_in tensors with value heads in tiled order", .tensors = tensors_ssm_in);
-    REFUSED("type Q4_1 is not supported (tensor blk.0.ffn_gate.weight)",
-            .retype = "blk.0.ffn_gate.weight", .type = QUANT_Q4_1);
+    REFUSED("type Q8_1 is not supported (tensor blk.0.ffn_gate.weight)",
+            .retype = "blk.0.ffn_gate.weight", .type = QUANT_Q8_1);
     REFUSED("embedding_length 48", .set_key = "embedding_length", .value = 48);
     REFUSED("feed_forward_length 80", .set_key = "feed_forward_length", .value = 80);
     REFUSED("heads of 512", .set_key = "attention.key_length", .value = 512,
