@@ -17,7 +17,7 @@
 
 layout(constant_id = 1) const uint D = 256;
 layout(constant_id = 2) const uint QUERIES = 2; /* query heads a kv head */
-layout(constant_id = 3) const uint LANES = 8;   /* divides D / 8; <= subgroup */
+layout(constant_id = 3) const uint LANES = 8;   /* divides D / KV_DIMS; <= subgroup */
 layout(constant_id = 4) const uint STREAMS = 1; /* workgroup: LANES * STREAMS */
 layout(constant_id = 5) const uint HEADS = 2;   /* divides QUERIES */
 layout(constant_id = 6) const uint BATCH = 2;   /* positions a round */
@@ -33,9 +33,11 @@ layout(set = 0, binding = 4, std430) writeonly buffer sums_block { vec4 sums[]; 
 layout(set = 0, binding = 4, std430) writeonly buffer max_block { vec2 maxima[]; };
 
 const float NO_SCORE = -1.0e30;      /* finite: differences are never NaN */
-const uint UNITS = D / 8 / LANES;    /* units of 8 dims an invocation */
-const uint OWN = 2 * UNITS;          /* quads an invocation */
+const uint UNITS = D / KV_DIMS / LANES; /* of a row, an invocation */
+const uint OWN = KV_QUADS * UNITS;   /* quads an invocation */
 const uint HELD = HEADS * OWN;
+const uint SCORES = HEADS * BATCH;   /* of a round */
+const uint VALUES = UNITS * BATCH;
 /* Heads whose sums meet in workgroup memory at the same time, 15 KiB. */
 const uint ROOM = 960 / (STREAMS * (D / 4));
 const uint TOGETHER = ROOM < 1 ? 1 : ROOM < HEADS ? ROOM : HEADS;
@@ -44,6 +46,11 @@ const uint SHARED_QUADS = STREAMS > 1 ? STREAMS * TOGETHER * (D / 4) : 1;
 const uint SHARED_MAXIMA = STREAMS > 1 ? STREAMS * HEADS : 1;
 shared vec4 sums_s[SHARED_QUADS];
 shared vec2 maxima_s[SHARED_MAXIMA];
+
+/* A stream's part of HEADS queries, and what it has seen so far: the highest
+ * score, the sum of exp(score - m), and that sum with the values. */
+vec4 query[HELD], acc[HELD];
+float m[HEADS], l[HEADS];
 
 /* Where a head's partials of this token and share go. */
 uint slot(uint head)
@@ -56,35 +63,14 @@ void write_sums(uint head, uint quad, vec4 v)
     sums[slot(head) * (D / 4) + quad] = v;
 }
 
-void write_maximum(uint head, float m, float l)
+void write_maximum(uint head, float top, float sum)
 {
-    maxima[ctl.n_tokens * p.n_head * p.splits * (D / 2) + slot(head)] = vec2(m, l);
+    maxima[ctl.n_tokens * p.n_head * p.splits * (D / 2) + slot(head)] = vec2(top, sum);
 }
 
-/* Positions first, first + STREAMS, .. below end, BATCH of them, into the
- * running maxima, sums and outputs. */
-void attend_batch(uint first, uint end, uint lane, vec4 q[HELD], inout float m[HEADS],
-                  inout float l[HEADS], inout vec4 acc[HELD])
+/* Takes in the scores and values of BATCH positions. */
+void weigh(float score[SCORES], KV_UNIT v[VALUES])
 {
-    float score[HEADS * BATCH];
-    KV_UNIT v[UNITS * BATCH];
-    [[unroll]] for (uint b = 0; b < BATCH; b++) {
-        uint position = first + b * STREAMS;
-        uint row = (min(position, end - 1) * p.n_head_kv + gl_WorkGroupID.x) * (D / 8);
-        KV_UNIT k[UNITS];
-        [[unroll]] for (uint u = 0; u < UNITS; u++)
-            k[u] = k_cache[row + u * LANES + lane];
-        [[unroll]] for (uint u = 0; u < UNITS; u++)
-            v[b * UNITS + u] = v_cache[row + u * LANES + lane];
-        [[unroll]] for (uint h = 0; h < HEADS; h++) {
-            vec4 s = vec4(0.0);
-            [[unroll]] for (uint u = 0; u < UNITS; u++)
-                s += kv_lo(k[u]) * q[h * OWN + 2 * u] + kv_hi(k[u]) * q[h * OWN + 2 * u + 1];
-            float dot_qk = lanes_add(s.x + s.y + s.z + s.w, LANES);
-            /* Below NO_SCORE, so that it weighs nothing even alone. */
-            score[h * BATCH + b] = position < end ? dot_qk : 2.0 * NO_SCORE;
-        }
-    }
     [[unroll]] for (uint h = 0; h < HEADS; h++) {
         float top = m[h];
         [[unroll]] for (uint b = 0; b < BATCH; b++)
@@ -98,16 +84,44 @@ void attend_batch(uint first, uint end, uint lane, vec4 q[HELD], inout float m[H
             float w = exp(score[h * BATCH + b] - top);
             l[h] += w;
             [[unroll]] for (uint u = 0; u < UNITS; u++) {
-                acc[h * OWN + 2 * u] += w * kv_lo(v[b * UNITS + u]);
-                acc[h * OWN + 2 * u + 1] += w * kv_hi(v[b * UNITS + u]);
+                vec4 value[KV_QUADS] = kv_quads(v[b * UNITS + u]);
+                [[unroll]] for (uint j = 0; j < KV_QUADS; j++)
+                    acc[h * OWN + u * KV_QUADS + j] += w * value[j];
             }
         }
     }
 }
 
+/* Positions first, first + STREAMS, .. below end, BATCH of them. */
+void attend_batch(uint first, uint end, uint lane)
+{
+    float score[SCORES];
+    KV_UNIT v[VALUES];
+    [[unroll]] for (uint b = 0; b < BATCH; b++) {
+        uint position = first + b * STREAMS;
+        uint row = min(position, end - 1) * p.n_head_kv + gl_WorkGroupID.x;
+        uint at = row * (D / KV_DIMS) + lane;
+        vec4 s[HEADS];
+        [[unroll]] for (uint h = 0; h < HEADS; h++)
+            s[h] = vec4(0.0);
+        [[unroll]] for (uint u = 0; u < UNITS; u++) {
+            vec4 key[KV_QUADS] = kv_quads(k_cache[at + u * LANES]);
+            v[b * UNITS + u] = v_cache[at + u * LANES];
+            [[unroll]] for (uint h = 0; h < HEADS; h++)
+                [[unroll]] for (uint j = 0; j < KV_QUADS; j++)
+                    s[h] += key[j] * query[h * OWN + u * KV_QUADS + j];
+        }
+        [[unroll]] for (uint h = 0; h < HEADS; h++) {
+            float dot_qk = lanes_add(s[h].x + s[h].y + s[h].z + s[h].w, LANES);
+            /* Below NO_SCORE, so that it weighs nothing even alone. */
+            score[h * BATCH + b] = position < end ? dot_qk : 2.0 * NO_SCORE;
+        }
+    }
+    weigh(score, v);
+}
+
 /* The streams' results together; every invocation of the workgroup calls it. */
-void merge_streams(uint head0, uint lane, uint stream, float m[HEADS], float l[HEADS],
-                   vec4 acc[HELD])
+void merge_streams(uint head0, uint lane, uint stream)
 {
     uint local = stream * LANES + lane;
     barrier(); /* the heads before these have been read */
@@ -146,27 +160,26 @@ void merge_streams(uint head0, uint lane, uint stream, float m[HEADS], float l[H
 /* HEADS query heads from head0 on over positions [begin, end). */
 void attend_heads(uint head0, uint begin, uint end, uint lane, uint stream)
 {
-    vec4 q[HELD], acc[HELD];
-    float m[HEADS], l[HEADS];
     [[unroll]] for (uint h = 0; h < HEADS; h++) {
         m[h] = NO_SCORE;
         l[h] = 0.0;
         [[unroll]] for (uint i = 0; i < OWN; i++) {
             uint row = gl_WorkGroupID.z * p.n_head + head0 + h;
-            q[h * OWN + i] = p.scale * q_in[row * (D / 4) + kv_quad(i, lane, LANES)];
+            query[h * OWN + i] = p.scale * q_in[row * (D / 4) + kv_quad(i, lane, LANES)];
             acc[h * OWN + i] = vec4(0.0);
         }
     }
     /* Tested at its end, like all loops here: a CPU device would otherwise run
-     * the body once more with all lanes masked. A stream without positions
-     * reads the last one and gives it no weight. */
-    uint first = begin + stream;
+     * the body once more with all lanes masked. All streams make the same
+     * rounds, because shuffles must not stand in divergent code; positions
+     * beyond the end get no weight. */
+    uint first = begin;
     do {
-        attend_batch(first, end, lane, q, m, l, acc);
+        attend_batch(first + stream, end, lane);
         first += STREAMS * BATCH;
     } while (first < end);
     if (STREAMS > 1) {
-        merge_streams(head0, lane, stream, m, l, acc);
+        merge_streams(head0, lane, stream);
     } else {
         [[unroll]] for (uint h = 0; h < HEADS; h++) {
             [[unroll]] for (uint i = 0; i < OWN; i++)

@@ -3,14 +3,23 @@
  * BLOCK_SS (the bindings) and the spec constant INT8. */
 #define BLOCK_LANES (ACT_BLOCK / 4)
 
-layout(set = 0, binding = BLOCK_X, std430) writeonly buffer block_q { uint block_int8[]; };
-layout(set = 0, binding = BLOCK_X, std430) writeonly buffer block_f { vec4 block_f32[]; };
-layout(set = 0, binding = BLOCK_S, std430) writeonly buffer block_s { vec2 block_scale[]; };
-layout(set = 0, binding = BLOCK_SS, std430) writeonly buffer block_ss { float block_sumsq[]; };
+layout(set = 0, binding = BLOCK_X, std430) writeonly buffer block_q {
+    uint block_int8[];
+};
+layout(set = 0, binding = BLOCK_X, std430) writeonly buffer block_f {
+    vec4 block_f32[];
+};
+layout(set = 0, binding = BLOCK_S, std430) writeonly buffer block_s {
+    vec2 block_scale[];
+};
+layout(set = 0, binding = BLOCK_SS, std430) writeonly buffer block_ss {
+    float block_sumsq[];
+};
 
 /* Quad `quad` of the plane gets v; `raw` is what the sum of squares is of.
- * All eight invocations of the block call it together. */
-void block_write(uint quad, vec4 v, vec4 raw)
+ * Every invocation of the subgroup calls it, those with nothing to write too:
+ * shuffles must not stand in divergent code. */
+void block_write(uint quad, vec4 v, vec4 raw, bool store)
 {
     float ss = lanes_add(dot(raw, raw), BLOCK_LANES);
     vec2 scale = vec2(0.0);
@@ -20,13 +29,14 @@ void block_write(uint quad, vec4 v, vec4 raw)
         ivec4 q = ivec4(act_round(v.x, amax), act_round(v.y, amax), act_round(v.z, amax),
                         act_round(v.w, amax));
         int sum = lanes_add(q.x + q.y + q.z + q.w, BLOCK_LANES);
-        block_int8[quad] = act_pack(q);
+        if (store)
+            block_int8[quad] = act_pack(q);
         scale.x = act_scale(amax);
         scale.y = scale.x * float(sum);
-    } else {
+    } else if (store) {
         block_f32[quad] = v;
     }
-    if (quad % BLOCK_LANES == 0) {
+    if (store && quad % BLOCK_LANES == 0) {
         if (INT8 != 0)
             block_scale[quad / BLOCK_LANES] = scale;
         block_sumsq[quad / BLOCK_LANES] = ss;

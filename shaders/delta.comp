@@ -63,6 +63,8 @@ shared vec4 out_s[TILE * OWN_QUADS];
 shared vec4 step_s[TILE];
 shared float mix_s[TILE];                  /* d ik in o */
 
+vec4 held[HELD]; /* this invocation's part of the state, column by column */
+
 /* a / b for small numbers; CPU devices divide integers lane by lane. */
 uint small_div(uint a, uint b)
 {
@@ -99,12 +101,13 @@ void convolve_vec(uint item, uint vec, uint first, uint from, uint to, bool owne
     vec4 x2[WIDE_QUADS] = channels(t0 - 1, vec);
     uint t = from;
     do {
-        vec4 x3[WIDE_QUADS] = wide_quads(proj_wide[(first + t) * (p.proj_stride / WIDE) + vec]);
+        uint at = (first + t) * (p.proj_stride / WIDE) + vec;
+        vec4 x3[WIDE_QUADS] = wide_quads(proj_wide[at]);
         vec4 y[WIDE_QUADS];
         [[unroll]] for (uint j = 0; j < WIDE_QUADS; j++) {
-            mat4 tap = transpose(mat4(taps[4 * j], taps[4 * j + 1], taps[4 * j + 2],
-                                      taps[4 * j + 3]));
-            y[j] = silu(tap[0] * x0[j] + tap[1] * x1[j] + tap[2] * x2[j] + tap[3] * x3[j]);
+            mat4 w = transpose(mat4(taps[4 * j], taps[4 * j + 1], taps[4 * j + 2],
+                                    taps[4 * j + 3]));
+            y[j] = silu(w[0] * x0[j] + w[1] * x1[j] + w[2] * x2[j] + w[3] * x3[j]);
         }
         made_s[t * ITEMS + item] = wide_pack(y);
         x0 = x1;
@@ -148,7 +151,7 @@ void convolve_tile(uint local, uint first, uint count)
 }
 
 /* The scalars of one step, by eight neighbouring invocations. */
-void prepare_step(uint t, uint token, uint lane)
+void prepare_step(uint t, uint token, uint lane, bool store)
 {
     uint head = gl_WorkGroupID.x / SLICES;
     uint row = token * p.proj_stride;
@@ -172,19 +175,20 @@ void prepare_step(uint t, uint token, uint lane)
     s = lanes_add(s, 8);
     float iq = inversesqrt(float(STATE_DIM)) / max(sqrt(s.x), p.eps);
     float ik = 1.0 / max(sqrt(s.y), p.eps);
-    if (lane == 0) {
+    if (store && lane == 0) {
         step_s[t] = vec4(decay, beta * ik, beta * decay * ik * ik, decay * iq);
         mix_s[t] = iq * s.z;
     }
 }
 
 /* One token of this invocation's columns, `column` the first of them. */
-void advance(inout vec4 s[HELD], uint t, uint part, uint column)
+void advance(uint t, uint part, uint column)
 {
     vec4 k[QUADS], q[QUADS], v[WIDE_QUADS];
     [[unroll]] for (uint n = 0; n < VECS; n++) {
-        vec4 some_q[WIDE_QUADS] = wide_quads(made_s[t * ITEMS + n * PARTS + part]);
-        vec4 some_k[WIDE_QUADS] = wide_quads(made_s[t * ITEMS + HEAD_VECS + n * PARTS + part]);
+        uint at = t * ITEMS + n * PARTS + part;
+        vec4 some_q[WIDE_QUADS] = wide_quads(made_s[at]);
+        vec4 some_k[WIDE_QUADS] = wide_quads(made_s[at + HEAD_VECS]);
         [[unroll]] for (uint j = 0; j < WIDE_QUADS; j++) {
             q[n * WIDE_QUADS + j] = some_q[j];
             k[n * WIDE_QUADS + j] = some_k[j];
@@ -197,17 +201,17 @@ void advance(inout vec4 s[HELD], uint t, uint part, uint column)
         uint c = column + r;
         if (r % WIDE == 0)
             v = wide_quads(made_s[t * ITEMS + 2 * HEAD_VECS + c / WIDE]);
-        float own_v = EACH < WIDE ? v[c / 4 % WIDE_QUADS][c % 4] : v[r / 4 % WIDE_QUADS][r % 4];
         vec4 sk = vec4(0.0), sq = vec4(0.0);
         [[unroll]] for (uint n = 0; n < QUADS; n++) {
-            sk += s[r * QUADS + n] * k[n];
-            sq += s[r * QUADS + n] * q[n];
+            sk += held[r * QUADS + n] * k[n];
+            sq += held[r * QUADS + n] * q[n];
         }
         float dot_k = lanes_add(sk.x + sk.y + sk.z + sk.w, PARTS);
         float dot_q = lanes_add(sq.x + sq.y + sq.z + sq.w, PARTS);
-        float d = f.y * own_v - f.z * dot_k;
+        uint at = EACH < WIDE ? c : r; /* a constant where that can be */
+        float d = f.y * v[at / 4 % WIDE_QUADS][at % 4] - f.z * dot_k;
         [[unroll]] for (uint n = 0; n < QUADS; n++)
-            s[r * QUADS + n] = f.x * s[r * QUADS + n] + d * k[n];
+            held[r * QUADS + n] = f.x * held[r * QUADS + n] + d * k[n];
         /* Lane r of the run keeps result r: one store for PARTS columns. */
         if (r % PARTS == part)
             o = f.w * dot_q + mix_d * d;
@@ -219,22 +223,22 @@ void advance(inout vec4 s[HELD], uint t, uint part, uint column)
     }
 }
 
-void state_load(out vec4 s[HELD], uint row, uint part)
+void state_load(uint row, uint part)
 {
     [[unroll]] for (uint i = 0; i < EACH * VECS; i++) {
         vec4 some[WIDE_QUADS] =
             wide_quads(state[(row + i / VECS) * HEAD_VECS + i % VECS * PARTS + part]);
         [[unroll]] for (uint j = 0; j < WIDE_QUADS; j++)
-            s[i * WIDE_QUADS + j] = some[j];
+            held[i * WIDE_QUADS + j] = some[j];
     }
 }
 
-void state_store(vec4 s[HELD], uint row, uint part)
+void state_store(uint row, uint part)
 {
     [[unroll]] for (uint i = 0; i < EACH * VECS; i++) {
         vec4 some[WIDE_QUADS];
         [[unroll]] for (uint j = 0; j < WIDE_QUADS; j++)
-            some[j] = s[i * WIDE_QUADS + j];
+            some[j] = held[i * WIDE_QUADS + j];
         state[(row + i / VECS) * HEAD_VECS + i % VECS * PARTS + part] = wide_pack(some);
     }
 }
@@ -246,14 +250,13 @@ void emit_tile(uint local, uint first, uint count)
     uint own = head * (STATE_DIM / 4) + slice * OWN_QUADS;
     uint base = 0;
     do {
-        uint i = base + local;
-        if (i < count * OWN_QUADS) {
-            uint token = first + i / OWN_QUADS, c = i % OWN_QUADS;
-            vec4 o = out_s[i];
-            vec4 z = proj4[(token * p.proj_stride + p.z_offset) / 4 + own + c];
-            block_write(token * (p.n_v * STATE_DIM / 4) + own + c,
-                        o * ssm_norm[slice * OWN_QUADS + c] * silu(z), o);
-        }
+        bool mine = base + local < count * OWN_QUADS;
+        uint i = mine ? base + local : local % BLOCK_LANES;
+        uint token = first + i / OWN_QUADS, c = i % OWN_QUADS;
+        vec4 o = out_s[i];
+        vec4 z = proj4[(token * p.proj_stride + p.z_offset) / 4 + own + c];
+        block_write(token * (p.n_v * STATE_DIM / 4) + own + c,
+                    o * ssm_norm[slice * OWN_QUADS + c] * silu(z), o, mine);
         base += GROUP;
     } while (base < count * OWN_QUADS);
 }
@@ -267,9 +270,8 @@ void main()
     uint part = local % PARTS;
     uint column = local / PARTS * EACH;
     uint row = gl_WorkGroupID.x * COLUMNS + column;
-    vec4 s[HELD];
     if (PASSES == 1)
-        state_load(s, row, part);
+        state_load(row, part);
     /* Loops test at their end: a CPU device would otherwise run every body
      * once more with all lanes masked. */
     uint first = 0;
@@ -279,8 +281,8 @@ void main()
         barrier();
         uint i = local;
         do {
-            if (i < count * 8)
-                prepare_step(i / 8, first + i / 8, i % 8);
+            uint t = min(i / 8, count - 1); /* shuffles: no one may stay away */
+            prepare_step(t, first + t, i % 8, i < count * 8);
             i += GROUP;
         } while (i - local < count * 8);
         barrier();
@@ -288,18 +290,18 @@ void main()
         do {
             uint skip = pass * (COLUMNS / PASSES);
             if (PASSES > 1)
-                state_load(s, row + skip, part);
+                state_load(row + skip, part);
             uint t = 0;
             do
-                advance(s, t, part, column + skip);
+                advance(t, part, column + skip);
             while (++t < count);
             if (PASSES > 1)
-                state_store(s, row + skip, part);
+                state_store(row + skip, part);
         } while (++pass < PASSES);
         barrier();
         emit_tile(local, first, count);
         first += TILE;
     } while (first < n_tokens);
     if (PASSES == 1)
-        state_store(s, row, part);
+        state_store(row, part);
 }

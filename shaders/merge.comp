@@ -65,13 +65,11 @@ void main()
         if (part > 0)
             sums_s[local - QUADS] = acc;
         barrier();
-        if (part > 0)
-            return;
         [[unroll]] for (uint i = 1; i < PARTS; i++)
             acc += sums_s[(i - 1) * QUADS + quad];
     }
     vec4 o = acc / sum;
     vec4 gate = proj[(token * p.proj_stride + head * 2 * D + D) / 4 + quad];
     o /= 1.0 + exp(-gate);
-    block_write((token * p.n_head + head) * QUADS + quad, o, o);
+    block_write((token * p.n_head + head) * QUADS + quad, o, o, part == 0);
 }

@@ -25,7 +25,7 @@ layout(set = 0, binding = 5, std430) writeonly buffer q_block { vec4 q_out[]; };
 #include "kv.glsl"
 
 const uint QUADS = D / 4;
-const uint EACH = QUADS / LANES; /* quads an invocation, even */
+const uint EACH = QUADS / LANES; /* quads an invocation */
 
 vec4 norm_weight(bool is_q, uint quad)
 {
@@ -78,10 +78,15 @@ void main()
     }
     uint b = head - p.n_head;
     uint v_base = (row + p.v_offset + b * D) / 4;
-    uint cache = (position * p.n_head_kv + b) * (D / 8);
-    [[unroll]] for (uint i = 0; i < EACH; i += 2) {
-        uint unit = i / 2 * LANES + lane;
-        k_cache[cache + unit] = kv_pack(x[i], x[i + 1]);
-        v_cache[cache + unit] = kv_pack(proj[v_base + 2 * unit], proj[v_base + 2 * unit + 1]);
+    uint cache = (position * p.n_head_kv + b) * (D / KV_DIMS);
+    [[unroll]] for (uint i = 0; i < EACH; i += KV_QUADS) {
+        vec4 k[KV_QUADS], v[KV_QUADS];
+        [[unroll]] for (uint j = 0; j < KV_QUADS; j++) {
+            k[j] = x[i + j];
+            v[j] = proj[v_base + kv_quad(i + j, lane, LANES)];
+        }
+        uint unit = cache + i / KV_QUADS * LANES + lane;
+        k_cache[unit] = kv_pack(k);
+        v_cache[unit] = kv_pack(v);
     }
 }
