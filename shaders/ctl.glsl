@@ -1,5 +1,9 @@
 /* ctl.glsl - what every kernel starts with: push constants, the control block
- * and the workgroup size as specialization constant 0. */
+ * and the workgroup size as specialization constant 0.
+ *
+ * Subgroup operations and barriers must be reached by every invocation: a loop
+ * around them makes the same rounds for all, a branch around them is the same
+ * for all. CPU devices forgive otherwise, GPUs hang. */
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_arithmetic : require
 #extension GL_KHR_shader_subgroup_shuffle : require
