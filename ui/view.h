@@ -103,6 +103,8 @@ int core_timeout_ms(const struct core *c, int64_t now_ms);
 
 void core_show(struct core *c, const struct view_ops *view);
 void core_notice(struct core *c, const char *text);
+/* The editor that typed text goes to. */
+struct editor *core_editor(struct core *c);
 /* Empties the one-line input and puts text there. */
 void core_line_set(struct core *c, const char *text);
 /* Sends, or asks for, what the message input holds. */

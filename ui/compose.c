@@ -1,0 +1,152 @@
+/* compose.c - a whole screen from the shown view and the caller's model: title,
+ * body, rule, input, status. Also the time to note what keys will need of the
+ * model, because it is lent for the draw only. */
+#include "ui/view.h"
+
+#include "base/sanitize.h"
+#include "base/utf8.h"
+#include "ui/status.h"
+#include "ui/theme.h"
+
+#include <string.h>
+
+static void draw_title(struct core *c, const struct ui_model *m, struct rect r)
+{
+    if (r.rows == 0)
+        return;
+    struct buf b = BUF_INIT;
+    const char *title =
+        m->chat && m->chat->title[0] ? m->chat->title : "new conversation";
+    if (c->view != &chat_view)
+        title = c->view->title;
+    sanitize_line(&b, title, strlen(title));
+    screen_put(&c->screen, span(r.row, r.col, r.col + r.cols), b.v, b.len, STYLE_TITLE);
+    buf_release(&b);
+}
+
+/* The rule between body and input carries a notice on the left and the count
+ * of unseen lines on the right. Without a rule they cover the body's last row,
+ * while there is something to tell. */
+static void draw_rule(struct core *c, const struct ui_model *m)
+{
+    struct rect r = c->layout.rule;
+    struct buf left = BUF_INIT, right = BUF_INIT;
+    size_t unseen = c->view == &chat_view ? c->transcript.new_lines : 0;
+    const char *notice = c->notice[0] ? c->notice : m->notice ? m->notice : "";
+    sanitize_line(&left, notice, strlen(notice));
+    if (unseen > 0)
+        buf_printf(&right, "\xE2\x86\x93 %zu new line%s below (End)", unseen,
+                   unseen == 1 ? "" : "s");
+    else if (c->view == &chat_view && !c->transcript.follow)
+        buf_str(&right, "\xE2\x86\x93 more below (End)");
+    bool own_row = r.rows > 0;
+    if (!own_row)
+        r = (struct rect){ c->layout.body.row + c->layout.body.rows - 1, 0, 1,
+                           c->screen.cols };
+    int end = r.col + r.cols, mark = end - (int)utf8_width(buf_cstr(&right), right.len);
+    if (own_row)
+        for (int col = r.col; col < end; col++)
+            screen_str(&c->screen, span(r.row, col, end), "\xE2\x94\x80", STYLE_RULE);
+    if (left.len > 0) {
+        int at = screen_put(&c->screen, span(r.row, r.col, end), left.v, left.len,
+                            STYLE_NOTICE);
+        screen_str(&c->screen, span(r.row, at, end), " ", STYLE_RULE);
+    }
+    if (right.len > 0 && mark > r.col)
+        screen_put(&c->screen, span(r.row, mark, end), right.v, right.len, STYLE_NOTICE);
+    buf_release(&left);
+    buf_release(&right);
+}
+
+static const char *prompt_of(const struct core *c)
+{
+    if (c->view == &list_view)
+        return c->list.mode == LIST_RENAME ? "title> " : "filter> ";
+    if (c->view == &search_view)
+        return "search> ";
+    return c->editing ? "edit> " : "> ";
+}
+
+static void draw_status(struct core *c, const struct ui_model *m, struct rect r)
+{
+    struct buf b = BUF_INIT;
+    status_format(&b, &m->status, r.cols);
+    screen_fill(&c->screen, span(r.row, r.col, r.col + r.cols), STYLE_STATUS);
+    screen_put(&c->screen, span(r.row, r.col, r.col + r.cols), buf_cstr(&b), b.len,
+               STYLE_STATUS);
+    buf_release(&b);
+}
+
+/* Keys come between draws, when no model is at hand. */
+static void note_model(struct core *c, const struct ui_model *m)
+{
+    c->generating = m->status.phase == PHASE_PREFILL || m->status.phase == PHASE_DECODE;
+    c->last_answer = c->last_versions = 0;
+    c->selected_role = ROLE_COUNT;
+    c->list.current = m->chat ? m->chat->id : 0;
+    for (size_t i = m->n_messages, seen = 0; i-- > 0 && seen < 16; seen++) {
+        const struct message *msg = &m->messages[i];
+        if (msg->role == ROLE_ASSISTANT && !c->last_answer)
+            c->last_answer = msg->id;
+        if (msg->siblings > 1 && !c->last_versions)
+            c->last_versions = msg->id;
+    }
+    for (size_t i = m->n_messages; c->transcript.selected && i-- > 0;) {
+        if (m->messages[i].id == c->transcript.selected) {
+            c->selected_role = m->messages[i].role;
+            break;
+        }
+    }
+}
+
+/* Fetches the text of a message that is to be edited. */
+static void fetch_edit(struct core *c, const struct ui_model *m)
+{
+    for (size_t i = m->n_messages; c->edit_wanted && i-- > 0;) {
+        const struct message *msg = &m->messages[i];
+        if (msg->role != ROLE_USER || (c->edit_wanted > 0 && msg->id != c->edit_wanted))
+            continue;
+        if (c->editor.text.len > 0 && !c->editing)
+            editor_remember(&c->editor, buf_cstr(&c->editor.text));
+        editor_set(&c->editor, msg->text);
+        c->editing = msg->id;
+        core_notice(c, "editing: Enter sends a new version, Esc leaves the old one");
+        break;
+    }
+    c->edit_wanted = 0;
+}
+
+static void draw_tiny(struct core *c)
+{
+    struct rect r = c->layout.status;
+    if (r.rows > 0)
+        screen_str(&c->screen, span(r.row, r.col, r.col + r.cols),
+                   "tern: window too small", STYLE_TEXT);
+}
+
+void core_draw(struct core *c, const struct ui_model *m, int rows, int cols)
+{
+    screen_resize(&c->screen, rows, cols);
+    c->stale = false;
+    rows = c->screen.rows;
+    cols = c->screen.cols;
+    fetch_edit(c, m);
+    struct editor *e = core_editor(c);
+    const char *prompt = prompt_of(c);
+    bool box = c->view != &help_view;
+    int wanted = box && cols > 0 ? input_rows(e, prompt, cols, rows / 3 + 1) : 1;
+    c->layout = layout_compute(rows, cols, wanted);
+    if (c->layout.tiny) {
+        note_model(c, m);
+        draw_tiny(c);
+        return;
+    }
+    draw_title(c, m, c->layout.title);
+    c->view->draw(c, m, c->layout.body);
+    draw_rule(c, m);
+    if (box)
+        input_draw(e == &c->editor ? &c->input : &c->line_input, e, prompt, &c->screen,
+                   c->layout.input);
+    draw_status(c, m, c->layout.status);
+    note_model(c, m);
+}
