@@ -5,6 +5,7 @@
 
 #include "base/sanitize.h"
 #include "base/utf8.h"
+#include "ui/copy.h"
 #include "ui/status.h"
 #include "ui/theme.h"
 
@@ -116,6 +117,45 @@ static void fetch_edit(struct core *c, const struct ui_model *m)
     c->edit_wanted = 0;
 }
 
+static const struct message *copied_message(const struct core *c,
+                                            const struct ui_model *m)
+{
+    int64_t selected = c->transcript.selected;
+    for (size_t i = m->n_messages; i-- > 0;) {
+        const struct message *msg = &m->messages[i];
+        if (selected ? msg->id == selected : msg->role == ROLE_ASSISTANT)
+            return msg;
+    }
+    return NULL;
+}
+
+/* Fetches what is to be copied; says what became of it. */
+static void fetch_copy(struct core *c, const struct ui_model *m)
+{
+    const struct message *msg = c->copy_wanted ? copied_message(c, m) : NULL;
+    bool code = c->copy_wanted == COPY_CODE, found = msg != NULL;
+    if (c->copy_wanted == COPY_NOTHING)
+        return;
+    c->copy_wanted = COPY_NOTHING;
+    buf_truncate(&c->clipboard, 0);
+    if (found && code)
+        found = copy_code(&c->clipboard, msg->text, msg->text_bytes, c->copy_back++);
+    else if (found)
+        copy_text(&c->clipboard, msg->text, msg->text_bytes);
+    if (!found) {
+        core_notice(c, code ? "there is no (other) code block to copy"
+                            : "nothing to copy yet");
+        c->copy_back = 0;
+    } else if (c->clipboard.len > COPY_BYTES_MAX) {
+        core_notice(c,
+                    "too long for the terminal's clipboard: write it to a file instead");
+        buf_truncate(&c->clipboard, 0);
+    } else {
+        core_notice(c, code ? "code block sent to the terminal's clipboard"
+                            : "message sent to the terminal's clipboard");
+    }
+}
+
 static void draw_tiny(struct core *c)
 {
     struct rect r = c->layout.status;
@@ -131,6 +171,7 @@ void core_draw(struct core *c, const struct ui_model *m, int rows, int cols)
     rows = c->screen.rows;
     cols = c->screen.cols;
     fetch_edit(c, m);
+    fetch_copy(c, m);
     struct editor *e = core_editor(c);
     const char *prompt = prompt_of(c);
     bool box = c->view != &help_view;

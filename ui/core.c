@@ -42,6 +42,7 @@ void core_release(struct core *c)
     list_release(&c->list);
     search_release(&c->search);
     free(c->commands);
+    buf_release(&c->clipboard);
 }
 
 void core_show(struct core *c, const struct view_ops *view)
@@ -242,6 +243,8 @@ static void handle_key(struct core *c, const struct key *k, struct ui_intent *ou
         return;
     }
     enum action a = keys_action(k, c->view->place);
+    if (a != ACT_COPY_CODE)
+        c->copy_back = 0;
     if (a != ACT_INTERRUPT)
         c->interrupt_ms = -QUIT_WINDOW_MS;
     if (c->list.mode == LIST_CONFIRM && types(k) && (k->cp == 'y' || k->cp == 'Y'))

@@ -35,6 +35,8 @@ static const struct binding table[] = {
     { IN_CHAT, MOD(ALT, LEFT), ACT_VERSION_PREV, "Alt+Left, Alt+Right",
       "other version of a message" },
     { IN_CHAT, MOD(ALT, RIGHT), ACT_VERSION_NEXT, NULL, NULL },
+    { IN_CHAT, ALT('c'), ACT_COPY, "Alt+C", "copy the last or the selected message" },
+    { IN_CHAT, ALT('x'), ACT_COPY_CODE, "Alt+X", "copy its last code block; again: the one before" },
     { IN_CHAT, CTRL('t'), ACT_THINKING, "Ctrl+T", "show or fold thinking" },
     { ANYWHERE, ALT('m'), ACT_MOUSE, "Alt+M", "mouse wheel on or off" },
 

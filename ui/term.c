@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "ui/copy.h"
 #include "ui/paint.h"
 
 #include <errno.h>
@@ -391,6 +392,16 @@ void term_draw(struct terminal *t, const struct screen *s)
     refresh();
     if (t->sync)
         send_text(SYNC_END);
+}
+
+void term_copy(struct terminal *t, const char *text, size_t n)
+{
+    struct buf b = BUF_INIT;
+    if (!t->linux_console) { /* which would print it */
+        copy_sequence(&b, text, n);
+        send_bytes(b.v, b.len);
+    }
+    buf_release(&b);
 }
 
 void term_repaint(struct terminal *t)

@@ -31,6 +31,8 @@ bool term_check(struct terminal *t, int *rows, int *cols);
 void term_answer(struct terminal *t, const struct key *k);
 
 void term_draw(struct terminal *t, const struct screen *s);
+/* Hands text to the terminal's clipboard, if it lets programs set that. */
+void term_copy(struct terminal *t, const char *text, size_t n);
 /* Makes the next term_draw send everything. */
 void term_repaint(struct terminal *t);
 void term_toggle_mouse(struct terminal *t);

@@ -66,6 +66,10 @@ void ui_draw(struct ui *ui, const struct ui_model *m)
     ui->core.now_ms = now_ms();
     core_draw(&ui->core, m, rows, cols);
     term_draw(ui->term, &ui->core.screen);
+    if (ui->core.clipboard.len > 0) {
+        term_copy(ui->term, ui->core.clipboard.v, ui->core.clipboard.len);
+        buf_truncate(&ui->core.clipboard, 0);
+    }
 }
 
 int ui_fd(const struct ui *ui)

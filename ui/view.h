@@ -59,6 +59,8 @@ struct search_state {
     int rows;
 };
 
+enum core_copy { COPY_NOTHING, COPY_MESSAGE, COPY_CODE };
+
 enum core_want { WANT_SUSPEND = 1, WANT_REPAINT = 2, WANT_MOUSE = 4 };
 
 struct core {
@@ -81,6 +83,9 @@ struct core {
     char notice[160];     /* the UI's own, until the next key */
     int64_t editing;      /* message that the input is a new version of */
     int64_t edit_wanted;  /* message whose text the next draw fetches, -1: the last */
+    enum core_copy copy_wanted; /* the next draw fetches the text */
+    size_t copy_back;           /* code blocks to go back from the last one */
+    struct buf clipboard;       /* for the owner of the terminal to hand over */
     /* what keys must know of the last model */
     bool generating;
     int64_t last_answer, last_versions; /* message ids, 0: none */

@@ -209,6 +209,11 @@ static void act(struct core *c, enum action a, struct ui_intent *out)
     case ACT_VERSION_NEXT:
         sibling(c, a == ACT_VERSION_PREV ? -1 : 1, out);
         break;
+    case ACT_COPY:
+    case ACT_COPY_CODE:
+        c->copy_wanted = a == ACT_COPY ? COPY_MESSAGE : COPY_CODE;
+        c->stale = true;
+        break;
     case ACT_THINKING:
         c->transcript.thinking = !c->transcript.thinking;
         break;

@@ -179,6 +179,16 @@ t_hostile_text() {
     keys C-d; check_left 0
 }
 
+t_copy() {
+    printf 'Run this:\n\n```sh\necho "a  b" | tr a b\n```\n' > "$work/text"
+    shell; tmux -L "ternui$$" set -s set-clipboard on
+    start --show "$work/text" --rate 400
+    keys 'go' Enter; see 'ready.*tok/s'; keys M-x; see "sent to the terminal's clipboard"
+    [ "$(tm show-buffer)" = 'echo "a  b" | tr a b' ] || fail "clipboard: $(tm show-buffer)"
+    tmux -L "ternui$$" set -s set-clipboard external
+    keys C-d; check_left 0
+}
+
 t_suspend() {
     shell; start
     keys 'kept'; see '^> kept'

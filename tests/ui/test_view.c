@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "tests/test.h"
+#include "ui/copy.h"
 #include "ui/theme.h"
 
 #include <time.h>
@@ -532,6 +533,46 @@ static void test_hostile_text_everywhere(void)
     end(&f);
 }
 
+static void test_copy(void)
+{
+    struct fixture f;
+    begin(&f, 24, 60);
+    draw(&f);
+    keys(&f, "\x1b"
+             "c");
+    CHECK(shows(&f, "nothing to copy yet") && f.core.clipboard.len == 0);
+    say(&f, ROLE_USER, "quest\x1b[2Jion");
+    say(&f, ROLE_ASSISTANT,
+        "A:\n```c\nint a;\n\tb;\n```\n- x\n```\n\xE4\xBD\xA0\n```\nend");
+    keys(&f, "\x1b"
+             "x");
+    CHECK_STR(buf_cstr(&f.core.clipboard), "\xE4\xBD\xA0\n");
+    keys(&f, "\x1b"
+             "x");
+    CHECK_STR(buf_cstr(&f.core.clipboard), "int a;\n\tb;\n");
+    keys(&f, "\x1b"
+             "x");
+    CHECK(shows(&f, "no (other) code block"));
+    keys(&f, "\x1b"
+             "c");
+    CHECK_STR(buf_cstr(&f.core.clipboard), f.messages[1].text);
+    keys(&f, "\x1b[1;3A\x1b[1;3A\x1b"
+             "c"); /* the selected one, no control bytes */
+    CHECK_STR(buf_cstr(&f.core.clipboard), "quest[2Jion");
+    struct buf b = BUF_INIT;
+    const char *nested = "1. do\n\n   ```sh\n   ls\n     -l\n   ```\n2. ~~~\n";
+    CHECK(copy_code(&b, nested, strlen(nested), 0));
+    CHECK_STR(buf_cstr(&b), "ls\n  -l\n");
+    CHECK(!copy_code(&b, nested, strlen(nested), 1));
+    buf_truncate(&b, 0);
+    copy_sequence(&b, "hello", 5);
+    copy_sequence(&b, "abc", 3);
+    copy_sequence(&b, "x", 1);
+    CHECK_STR(buf_cstr(&b), "\x1b]52;c;aGVsbG8=\x07\x1b]52;c;YWJj\x07\x1b]52;c;eA==\x07");
+    buf_release(&b);
+    end(&f);
+}
+
 /* Every size, while text streams and keys are pressed: no crash, and a fresh
  * front end at the same place draws the same. */
 static void test_resize_storm(void)
@@ -665,5 +706,5 @@ TEST_MAIN(T(test_conversation), T(test_message_states), T(test_thinking),
           T(test_send_and_newlines), T(test_type_ahead), T(test_interrupt), T(test_paste),
           T(test_scrolling_while_streaming), T(test_anchor_over_resize),
           T(test_jump_and_edit), T(test_commands), T(test_list), T(test_search),
-          T(test_hostile_text_everywhere), T(test_resize_storm), T(test_cost_per_token),
-          T(test_many_messages), T(test_small_windows))
+          T(test_copy), T(test_hostile_text_everywhere), T(test_resize_storm),
+          T(test_cost_per_token), T(test_many_messages), T(test_small_windows))
