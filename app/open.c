@@ -10,8 +10,10 @@ static int session_start(struct opened *o, const struct env *env, uint32_t ctx_t
     uint32_t wanted = env_ctx_tokens(env);
     struct engine_params p;
     env_engine_params(env, &p);
-    if (info->refusal)
+    if (!info->computes)
         return err_set(err, "%s: %s", info->path, info->refusal);
+    if (wanted > info->ctx_tokens)
+        wanted = info->ctx_tokens;
     if (ctx_tokens < wanted)
         ctx_tokens = wanted;
     if (ctx_tokens > info->ctx_tokens)

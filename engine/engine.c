@@ -56,7 +56,7 @@ int engine_open(struct engine **out, const struct model *m, const struct engine_
     struct engine_params none = { 0 };
     p = p ? p : &none;
     *out = NULL;
-    if (m->info.refusal)
+    if (!m->info.computes)
         return err_set(err, "%s: %s", m->info.path, m->info.refusal);
     struct engine *e = mem_zalloc(sizeof *e);
     e->model = m;

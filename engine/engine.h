@@ -30,9 +30,12 @@ struct model_info {
     const char *path, *architecture, *name; /* as in the file: hostile text */
     const char *family;      /* chat template family: "chatml", "qwen3.5", ... */
     const char *quantisation; /* mix by bytes: "Q2_0 68%, Q8_0 31%, F32 1%" */
-    const char *refusal;     /* NULL if Tern runs it, else one line: why not */
+    const char *refusal;     /* NULL if Tern chats with it, else one line: why
+                              * not; of several reasons the first */
+    bool computes;           /* the device can run its weights, be it without
+                              * text: the vocabulary may be what is refused */
     bool thinking_default;   /* the template starts in thinking mode */
-    bool has_thinking;       /* the vocabulary has <think> and </think> */
+    bool has_thinking;       /* the template can open an answer with thinking */
     uint64_t file_bytes, weight_bytes, n_params;
     uint32_t n_layers, n_recurrent, n_attention; /* decoder layers */
     uint32_t n_embd, n_vocab, n_expert, n_expert_used;
@@ -112,7 +115,7 @@ struct engine_params {
     void (*progress)(void *arg, uint64_t done_bytes, uint64_t total_bytes);
     void *arg;
 };
-/* Uploads the weights. m must outlive the engine. */
+/* Uploads the weights; needs info.computes. m must outlive the engine. */
 int engine_open(struct engine **out, const struct model *m,
                 const struct engine_params *p, struct err *err);
 void engine_close(struct engine *e);

@@ -140,14 +140,13 @@ static void open_vocab(struct model *m)
     }
     m->info.n_vocab = vocab_size(m->vocab);
     m->info.tokenizer_id = vocab_fingerprint(m->vocab);
-    m->info.has_thinking = vocab_find(m->vocab, "<think>") >= 0 &&
-                           vocab_find(m->vocab, "</think>") >= 0;
     if (template_open(&m->tmpl, m->file, m->vocab, &err) < 0) {
         m->tmpl = NULL;
         refuse(m, err.text);
         return;
     }
     m->info.family = template_family(m->tmpl);
+    m->info.has_thinking = template_has_thinking(m->tmpl);
     m->info.thinking_default = template_thinking_default(m->tmpl);
     if (template_refusal(m->tmpl))
         refuse(m, template_refusal(m->tmpl));
@@ -219,6 +218,7 @@ static int open_parts(struct model *m, struct err *err)
             return err_set(err, "%s: %s", gguf_path(m->file), why.text);
         if (rc == 0)
             refuse(m, why.text);
+        m->info.computes = rc == 1;
         n_layer = m->hp.n_layer;
     }
     describe_tensors(m, n_layer);

@@ -23,7 +23,7 @@ static void test_mini_info(void)
     CHECK_STR(i->path, MINI);
     CHECK_STR(i->architecture, "qwen35");
     CHECK_STR(i->name, "Tern Mini 38M");
-    CHECK(i->refusal == NULL && i->has_thinking);
+    CHECK(i->refusal == NULL && i->computes && !i->has_thinking);
     CHECK_STR(i->quantisation, "Q2_0 67%, Q8_0 32%, F32 1%");
     CHECK(i->file_bytes == 14493408 && i->n_tensors == 161 && i->n_metadata == 32);
     CHECK(i->n_layers == 12 && i->n_recurrent == 9 && i->n_attention == 3);
