@@ -135,7 +135,8 @@ void template_sampling(const struct template *t, bool thinking,
         { "qwen3.6", { 1.0f, 0.7f }, { 0.95f, 0.8f }, { 0, 1.5f } },
         { "qwen3.8", { 1.0f, 0.7f }, { 0.95f, 0.8f }, { 0, 1.5f } },
     };
-    *out = (struct sampler_params){ .temperature = 0.7f, .top_k = 20, .top_p = 0.9f };
+    /* plain ChatML is what the small shipped model has: it rambles when hot */
+    *out = (struct sampler_params){ .temperature = 0.3f, .top_k = 20, .top_p = 0.9f };
     for (size_t i = 0; t && i < sizeof rows / sizeof *rows; i++) {
         int k = thinks(t, thinking) ? 0 : 1;
         if (strcmp(rows[i].family, t->format.family) != 0)

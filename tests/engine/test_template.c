@@ -497,7 +497,7 @@ static void test_sampling(void)
     }
     struct sampler_params s;
     template_sampling(NULL, true, &s);
-    CHECK(s.temperature == 0.7f && s.top_p == 0.9f && s.top_k == 20);
+    CHECK(s.temperature == 0.3f && s.top_p == 0.9f && s.top_k == 20);
     opened_close(&o);
 }
 
