@@ -100,21 +100,33 @@ static void note_model(struct core *c, const struct ui_model *m)
     }
 }
 
+static const struct message *edited_message(const struct core *c,
+                                            const struct ui_model *m)
+{
+    for (size_t i = m->n_messages; i-- > 0;) {
+        const struct message *msg = &m->messages[i];
+        if (msg->role == ROLE_USER && (c->edit_wanted < 0 || msg->id == c->edit_wanted))
+            return msg;
+    }
+    return NULL;
+}
+
 /* Fetches the text of a message that is to be edited. */
 static void fetch_edit(struct core *c, const struct ui_model *m)
 {
-    for (size_t i = m->n_messages; c->edit_wanted && i-- > 0;) {
-        const struct message *msg = &m->messages[i];
-        if (msg->role != ROLE_USER || (c->edit_wanted > 0 && msg->id != c->edit_wanted))
-            continue;
-        if (c->editor.text.len > 0 && !c->editing)
-            editor_remember(&c->editor, buf_cstr(&c->editor.text));
-        editor_set(&c->editor, msg->text);
-        c->editing = msg->id;
-        core_notice(c, "editing: Enter sends a new version, Esc leaves the old one");
-        break;
-    }
+    if (!c->edit_wanted)
+        return;
+    const struct message *msg = edited_message(c, m);
     c->edit_wanted = 0;
+    if (!msg) {
+        core_notice(c, "there is no message of yours to edit");
+        return;
+    }
+    if (c->editor.text.len > 0 && !c->editing)
+        editor_remember(&c->editor, buf_cstr(&c->editor.text));
+    editor_set(&c->editor, msg->text);
+    c->editing = msg->id;
+    core_notice(c, "editing: Enter sends a new version, Esc leaves the old one");
 }
 
 static const struct message *copied_message(const struct core *c,

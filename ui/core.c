@@ -171,6 +171,8 @@ static void end_of_input(struct core *c, struct ui_intent *out)
 {
     struct editor *e = core_editor(c);
     if (e->text.len > 0) {
+        if (e->cursor == e->text.len)
+            core_notice(c, "the input is not empty: Ctrl+C clears it");
         editor_erase(e, TO_RIGHT);
         changed(c, out);
     } else if (c->view == &chat_view) {

@@ -322,16 +322,16 @@ int main(int argc, char **argv)
     struct ui_params params = { .mouse = d.mouse,
                                 .colours = true,
                                 .history = "earlier one\nearlier two" };
-    if (ui_open(&d.ui, &params, &err) < 0) {
+    int rc = ui_open(&d.ui, &params, &err);
+    if (rc < 0)
         fprintf(stderr, "demo: %s\n", err.text);
-        return 1;
-    }
-    run(&d);
+    else
+        run(&d);
     ui_close(d.ui);
     message_list_release(&d.messages);
     chat_list_release(&d.chats);
     buf_release(&d.answer);
     buf_release(&d.thinking);
     buf_release(&d.script);
-    return 0;
+    return rc < 0;
 }

@@ -541,6 +541,9 @@ static void test_copy(void)
     keys(&f, "\x1b"
              "c");
     CHECK(shows(&f, "nothing to copy yet") && f.core.clipboard.len == 0);
+    keys(&f, "\x1b"
+             "e");
+    CHECK(shows(&f, "no message of yours to edit") && f.core.editing == 0);
     say(&f, ROLE_USER, "quest\x1b[2Jion");
     say(&f, ROLE_ASSISTANT,
         "A:\n```c\nint a;\n\tb;\n```\n- x\n```\n\xE4\xBD\xA0\n```\nend");
