@@ -34,14 +34,15 @@ static int router(struct recorder *r, const struct device_layer *ly)
 static int choose(struct recorder *r)
 {
     struct scratch *x = &r->s->scratch;
-    struct push_select push = { .experts = r->hp->n_expert, .scale = r->hp->expert_scale };
+    const struct hparams *hp = r->hp;
+    struct push_select push = { .experts = hp->n_expert, .scale = hp->expert_scale };
     struct gpu_dispatch d = {
         .bind = { [1] = gpu_span_all(&x->router), [2] = gpu_span_all(&x->selection) },
         .push = &push,
         .groups = { 1, r->pass->tokens, 1 },
         .label = "choice of experts"
     };
-    uint32_t spec[] = { 64, r->hp->n_expert_used };
+    uint32_t spec[] = { 64, hp->n_expert_used };
     return forward_dispatch(r, &d, kernel_module(KERNEL_SELECT), spec, 2);
 }
 
@@ -81,7 +82,8 @@ static int experts(struct recorder *r, struct gpu_dispatch *d, const struct matr
     d->groups[0] = forward_divide_up(each, rows);
     d->groups[1] = r->pass->tokens * (e == EPILOGUE_SWIGLU ? used : 1);
     d->groups[2] = 1;
-    return forward_dispatch(r, d, kernel_experts_module(m->format, r->e->int8, e), spec, 7);
+    const struct gpu_module *kernel = kernel_experts_module(m->format, r->e->int8, e);
+    return forward_dispatch(r, d, kernel, spec, 7);
 }
 
 static int experts_gate_up(struct recorder *r, const struct device_layer *ly)

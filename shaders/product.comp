@@ -366,7 +366,8 @@ void finish_block(uint block, uint t, uint vector)
             v[k] = gate / (1.0 + exp(-gate)) * up;
         }
     }
-    next_write(vector, gl_WorkGroupID.x * (ROWS / ACT_BLOCK / 2) + block, p.rows / 2, v, w);
+    uint first = gl_WorkGroupID.x * (ROWS / ACT_BLOCK / 2);
+    next_write(vector, first + block, p.rows / 2, v, w);
 }
 #endif
 

@@ -2,7 +2,9 @@
  * token the ids of SLOTS experts, their weights, and the weight of the shared
  * expert, which counts as slot SLOTS. Expects SELECTION, the binding. */
 
-layout(set = 0, binding = SELECTION, std430) readonly buffer selection_block { uint selection[]; };
+layout(set = 0, binding = SELECTION, std430) readonly buffer selection_block {
+    uint selection[];
+};
 
 uint selected_expert(uint token, uint slot)
 {
