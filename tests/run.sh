@@ -21,6 +21,7 @@ case $BUILD in /*) ;; *) BUILD=$PWD/$BUILD ;; esac
 case $TERN in /*) ;; *) TERN=$PWD/$TERN ;; esac
 export BUILD TERN HOME=$home LC_ALL=C.UTF-8
 export DEMO=$BUILD/tests/ui/demo # the front end with a scripted engine
+export MESA_SHADER_CACHE_DIR=$BUILD/mesa # saves compiling the same shaders each time
 unset XDG_DATA_HOME XDG_CACHE_HOME XDG_CONFIG_HOME XDG_STATE_HOME TERN_MODEL TMUX NO_COLOR
 mkdir -p "$BUILD/logs"
 
