@@ -17,6 +17,7 @@
 #include <ncurses.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -113,7 +114,7 @@ static void add_capability(char *out, size_t size, const char *name)
 {
     const char *s = tigetstr(name);
     size_t n = strlen(out);
-    if (!s || s == (char *)-1)
+    if (!s || (intptr_t)s == -1) /* no such string, or none of that kind */
         return;
     while (*s && n + 1 < size) {
         const char *end = s[0] == '$' && s[1] == '<' ? strchr(s, '>') : NULL;
@@ -136,9 +137,8 @@ static void prepare_undo(const struct terminal *t)
     add_capability(shared.leave, sizeof shared.leave, "rmcup");
 }
 
-static int check_terminal(struct err *err)
+static int check_terminal(const char *name, struct err *err)
 {
-    const char *name = getenv("TERM");
     if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
         return err_set(err, "standard input and output are not a terminal");
     if (!name || !*name || !strcmp(name, "dumb"))
@@ -159,7 +159,7 @@ static SCREEN *new_screen(struct err *err)
     for (int i = 0; i < 4; i++)
         sigaction(signals[i], &old[i], NULL);
     const char *cup = s ? tigetstr("cup") : NULL;
-    if (s && cup && cup != (char *)-1)
+    if (s && cup && (intptr_t)cup != -1)
         return s;
     err_set(err, "TERM is \"%.40s\": %s", getenv("TERM"),
             s ? "it cannot place the cursor" : "terminfo has no usable entry");
@@ -226,9 +226,11 @@ static void start_ncurses(struct terminal *t, bool colours)
 
 int term_open(struct terminal **out, bool mouse, bool colours, struct err *err)
 {
-    if (check_terminal(err) < 0)
-        return -1;
     const char *name = getenv("TERM");
+    if (!name)
+        name = "";
+    if (check_terminal(name, err) < 0)
+        return -1;
     struct terminal *t = mem_zalloc(sizeof *t);
     *t = (struct terminal){ .mouse = mouse, .repaint = true, .wake = -1, .poll = -1 };
     t->linux_console = !strncmp(name, "linux", 5);

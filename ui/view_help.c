@@ -92,7 +92,7 @@ static void draw(struct core *c, const struct ui_model *m, struct rect r)
     if (c->help_top < 0)
         c->help_top = 0;
     for (int row = 0; row < r.rows && c->help_top + row < lines; row++)
-        draw_line(c, (size_t)(c->help_top + row),
+        draw_line(c, (size_t)c->help_top + (size_t)row,
                   span(r.row + row, r.col, r.col + r.cols));
     screen_str(&c->screen, span(c->layout.input.row, 0, c->screen.cols), "Esc goes back",
                STYLE_DIM);

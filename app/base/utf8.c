@@ -194,10 +194,9 @@ int utf8_grapheme_width(const char *s, size_t n)
     for (size_t len; at < n; at += len) {
         len = utf8_decode(s + at, n - at, &cp);
         width += utf8_cp_width(cp);
-        if (cp == VS16 || (cp >= 0x1F3FB && cp <= 0x1F3FF))
-            emoji = true;
-        else if (cp == ZWJ && pictographic(first) && at + len < n)
-            emoji = true;
+        bool tone = cp >= 0x1F3FB && cp <= 0x1F3FF;
+        bool joined = cp == ZWJ && pictographic(first) && at + len < n;
+        emoji = emoji || cp == VS16 || tone || joined;
     }
     return emoji && utf8_cp_width(first) > 0 ? 2 : width;
 }
@@ -233,7 +232,7 @@ size_t utf8_word_next(const char *s, size_t n, size_t at)
 {
     enum word_class word = WORD_NONE;
     while (at < n) {
-        uint32_t cp;
+        uint32_t cp = 0;
         size_t len = utf8_decode(s + at, n - at, &cp);
         enum word_class c = class_of(cp);
         if (c == WORD_MARK)
@@ -253,7 +252,7 @@ size_t utf8_word_prev(const char *s, size_t n, size_t at)
         at = n;
     size_t start = at;
     while (at > 0) {
-        uint32_t cp;
+        uint32_t cp = 0;
         size_t prev = cp_prev(s, at);
         utf8_decode(s + prev, at - prev, &cp);
         enum word_class c = class_of(cp);
