@@ -95,7 +95,7 @@ struct device_info {
     uint32_t api_version, vendor_id;
     uint64_t memory_bytes; /* of the heap that weights would use */
     uint64_t buffer_bytes; /* largest storage-buffer range */
-    uint32_t subgroup_size, shared_bytes;
+    uint32_t subgroup_size, shared_bytes, group_size; /* largest workgroup */
     bool int_dot, f16, storage16, coopmat, timestamps, usable;
     char note[256];        /* why not usable, or what is slow */
 };

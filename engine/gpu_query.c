@@ -227,6 +227,9 @@ static void properties_read(struct gpu_caps *caps)
     info->buffer_bytes = caps->limits.maxStorageBufferRange;
     info->subgroup_size = v11.subgroupSize;
     info->shared_bytes = caps->limits.maxComputeSharedMemorySize;
+    info->group_size = caps->limits.maxComputeWorkGroupInvocations;
+    if (info->group_size > caps->limits.maxComputeWorkGroupSize[0])
+        info->group_size = caps->limits.maxComputeWorkGroupSize[0];
 
     bool has_queue = family_read(caps);
     info->timestamps = caps->timestamp_bits > 0 && caps->limits.timestampPeriod > 0;

@@ -3,12 +3,14 @@
 #include "engine/pack.h"
 
 #include "base/mem.h"
+#include "engine/parallel.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define PIECE_BYTES (8u << 20)
+#define PIECE_BYTES (16u << 20)
+#define LEAST_BYTES (256u << 10) /* that a thread is worth */
 #define BLOCK_BYTES (1ull << 30) /* of an arena, unless one piece is larger */
 #define ALIGN       256u
 
@@ -77,19 +79,38 @@ int pack_matrix_check(const struct pack_source *s, const struct gpu *gpu, struct
                    (bytes + mib - 1) / mib, most / mib);
 }
 
-/* Repacks rows [first, first + n) into host memory and uploads both planes. */
+/* Rows [first, first + n) of a matrix, repacked into host memory. */
+struct piece {
+    const struct matrix *m;
+    const struct pack_source *source;
+    uint32_t first;
+    uint8_t *codes, *scales;
+};
+
+static void pack_rows(void *arg, uint32_t begin, uint32_t end)
+{
+    const struct piece *p = arg;
+    size_t code_bytes = pack_code_bytes(p->m->format, p->m->cols);
+    size_t scale_bytes = pack_scale_bytes(p->m->format, p->m->cols);
+    for (uint32_t i = begin; i < end; i++) {
+        enum quant type;
+        const uint8_t *row = source_row(p->source, p->first + i, &type);
+        pack_row(p->m->format, type, row, p->m->cols, p->codes + i * code_bytes,
+                 p->scales + i * scale_bytes);
+    }
+}
+
+/* Repacks rows [first, first + n) and uploads both planes. */
 static int upload_rows(struct matrix *m, struct gpu *gpu, const struct pack_source *s,
                        uint32_t first, uint32_t n, uint8_t *memory, struct err *err)
 {
     size_t code_bytes = pack_code_bytes(m->format, m->cols);
     size_t scale_bytes = pack_scale_bytes(m->format, m->cols);
     uint8_t *scales = memory + n * code_bytes;
-    for (uint32_t i = 0; i < n; i++) {
-        enum quant type;
-        const uint8_t *row = source_row(s, first + i, &type);
-        pack_row(m->format, type, row, m->cols, memory + i * code_bytes,
-                 scales + i * scale_bytes);
-    }
+    struct piece p = { .m = m, .source = s, .first = first, .codes = memory,
+                       .scales = scales };
+    uint32_t least = (uint32_t)(LEAST_BYTES / (code_bytes + 1));
+    parallel_for(n, least, pack_rows, &p);
     struct gpu_span to = gpu_span_at(m->codes.buffer, m->codes.offset + first * code_bytes,
                                      n * code_bytes);
     if (gpu_upload(gpu, to, memory, err) < 0)

@@ -11,14 +11,18 @@ static const struct tuning table[DEVICE_KINDS] = {
     /* Discrete and integrated GPUs. Delta: 32 columns give 4 workgroups a v
      * head, enough for every compute unit from 32 heads on; 8 invocations a
      * column read 128 bytes in a row and hold 16 floats of state each.
-     * Attention: 4 subgroups of 32 meet through 12 KiB. */
+     * Attention: 4 subgroups of 32 meet through 12 KiB. Products of one token:
+     * an epilogue's block of 32 or 64 rows in one sweep, because narrow matrices
+     * have fewer blocks than the device has compute units. */
     [DEVICE_GPU] = {
-        .product_one = { .size = 128, .lanes = 32, .batch = 2, .tokens = 1 },
-        .product_many = { .size = 128, .lanes = 32, .batch = 2, .tokens = 8 },
-        .product_experts = { .size = 128, .lanes = 32, .batch = 2, .tokens = 1 },
+        .product_one = { .size = 128, .lanes = 32, .batch = 2, .tokens = 1, .most = 1024 },
+        .product_many = { .size = 128, .lanes = 32, .batch = 2, .tokens = 8, .most = 128 },
+        .product_experts = { .size = 128, .lanes = 32, .batch = 2, .tokens = 1,
+                             .most = 1024 },
         .embed_size = 256, .sample_size = 1024, .lanes = 32,
         .delta_columns = 32, .delta_parts = 8, .delta_each = 1, .delta_passes = 1,
-        .attend_size = 128, .attend_floats = 64, .attend_batch = 4, .merge_size = 256,
+        .attend_size = 128, .attend_floats = 64, .attend_batch = 4, .attend_ahead = true,
+        .merge_size = 256,
         .chunk_tokens = 256, .prefill_splits = 4, .split_positions = 64,
         .max_splits = 64,
     },
@@ -28,9 +32,9 @@ static const struct tuning table[DEVICE_KINDS] = {
      * head. A masked branch costs as much as one taken. Mesa before 23 silently
      * ends an invocation's loops after 65,535 rounds, all loops together. */
     [DEVICE_CPU] = {
-        .product_one = { .size = 32, .lanes = 1, .batch = 4, .tokens = 1 },
-        .product_many = { .size = 32, .lanes = 1, .batch = 4, .tokens = 4 },
-        .product_experts = { .size = 32, .lanes = 1, .batch = 4, .tokens = 1 },
+        .product_one = { .size = 32, .lanes = 1, .batch = 4, .tokens = 1, .most = 32 },
+        .product_many = { .size = 32, .lanes = 1, .batch = 4, .tokens = 4, .most = 32 },
+        .product_experts = { .size = 32, .lanes = 1, .batch = 4, .tokens = 1, .most = 32 },
         .embed_size = 64, .sample_size = 16, .lanes = 8,
         .delta_columns = 128, .delta_parts = 8, .delta_each = 8, .delta_passes = 1,
         .attend_size = 8, .attend_floats = 128, .attend_batch = 2, .merge_size = 8,
@@ -38,6 +42,14 @@ static const struct tuning table[DEVICE_KINDS] = {
         .max_splits = 4, .max_rounds = 65000,
     },
 };
+
+static void product_fit(struct product_tuning *p, uint32_t lanes, uint32_t group_size)
+{
+    if (p->lanes > lanes)
+        p->lanes = lanes;
+    while (p->most > p->size && p->most > group_size)
+        p->most /= 2;
+}
 
 void tuning_choose(struct tuning *t, const struct device_info *info)
 {
@@ -47,8 +59,9 @@ void tuning_choose(struct tuning *t, const struct device_info *info)
     while (lanes * 2 <= info->subgroup_size && lanes < t->lanes)
         lanes *= 2;
     t->lanes = lanes;
-    if (t->product_one.lanes > lanes)
-        t->product_one.lanes = t->product_many.lanes = t->product_experts.lanes = lanes;
+    product_fit(&t->product_one, lanes, info->group_size);
+    product_fit(&t->product_many, lanes, info->group_size);
+    product_fit(&t->product_experts, lanes, info->group_size);
 }
 
 static uint32_t smaller(uint32_t a, uint32_t b)
@@ -94,14 +107,14 @@ uint32_t tuning_attend(const struct tuning *t, uint32_t head_dim, uint32_t queri
                        uint32_t spec[TUNING_SPEC])
 {
     uint32_t lanes = head_lanes(t, head_dim);
+    uint32_t heads = heads_at_once(t, head_dim, queries);
     uint32_t streams = t->attend_size / lanes;
-    /* Workgroup memory has room for one head of every stream. */
-    while (streams * head_dim > 4096 - 256)
+    /* Half of the streams hand their sums over in 15 KiB of workgroup memory. */
+    while (streams > 1 && streams / 2 * heads * head_dim > 15 * 256)
         streams /= 2;
-    memcpy(spec, (uint32_t[]){ lanes * streams, head_dim, queries, lanes, streams,
-                               heads_at_once(t, head_dim, queries), t->attend_batch },
-           7 * sizeof *spec);
-    return 7;
+    memcpy(spec, (uint32_t[]){ lanes * streams, head_dim, queries, lanes, streams, heads,
+                               t->attend_batch, t->attend_ahead }, 8 * sizeof *spec);
+    return 8;
 }
 
 uint32_t tuning_merge(const struct tuning *t, bool int8, uint32_t head_dim,

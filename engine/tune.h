@@ -15,6 +15,7 @@ struct product_tuning {
     uint32_t lanes;  /* invocations that share a row */
     uint32_t batch;  /* rows an invocation works on at once */
     uint32_t tokens; /* a workgroup */
+    uint32_t most;   /* workgroup that makes the block of an epilogue at once */
 };
 
 struct tuning {
@@ -31,6 +32,7 @@ struct tuning {
     uint32_t attend_size;   /* workgroup */
     uint32_t attend_floats; /* of queries that an invocation holds */
     uint32_t attend_batch;  /* positions a round */
+    bool attend_ahead;      /* rounds are loaded one ahead */
     uint32_t merge_size;    /* workgroup, where the head is not larger */
     uint32_t chunk_tokens;    /* prefill tokens a submit */
     uint32_t prefill_splits;  /* of the positions, for a chunk */

@@ -21,6 +21,7 @@ layout(constant_id = 3) const uint LANES = 8;   /* divides D / KV_DIMS; <= subgr
 layout(constant_id = 4) const uint STREAMS = 1; /* workgroup: LANES * STREAMS */
 layout(constant_id = 5) const uint HEADS = 2;   /* divides QUERIES */
 layout(constant_id = 6) const uint BATCH = 2;   /* positions a round */
+layout(constant_id = 7) const uint AHEAD = 0;   /* 1: load a round ahead */
 
 layout(push_constant) uniform push_block { push_attend p; };
 layout(set = 0, binding = 0, std430) readonly buffer ctl_buffer { ctl_block ctl; };
@@ -38,11 +39,9 @@ const uint OWN = KV_QUADS * UNITS;   /* quads an invocation */
 const uint HELD = HEADS * OWN;
 const uint SCORES = HEADS * BATCH;   /* of a round */
 const uint VALUES = UNITS * BATCH;
-/* Heads whose sums meet in workgroup memory at the same time, 15 KiB. */
-const uint ROOM = 960 / (STREAMS * (D / 4));
-const uint TOGETHER = ROOM < 1 ? 1 : ROOM < HEADS ? ROOM : HEADS;
 
-const uint SHARED_QUADS = STREAMS > 1 ? STREAMS * TOGETHER * (D / 4) : 1;
+/* Half of the streams hand their sums over, at most 15 KiB (engine/tune.c). */
+const uint SHARED_QUADS = STREAMS > 1 ? STREAMS / 2 * LANES * HELD : 1;
 const uint SHARED_MAXIMA = STREAMS > 1 ? STREAMS * HEADS : 1;
 shared vec4 sums_s[SHARED_QUADS];
 shared vec2 maxima_s[SHARED_MAXIMA];
@@ -51,6 +50,8 @@ shared vec2 maxima_s[SHARED_MAXIMA];
  * score, the sum of exp(score - m), and that sum with the values. */
 vec4 query[HELD], acc[HELD];
 float m[HEADS], l[HEADS];
+/* Keys and values of the round that was loaded last. */
+KV_UNIT keys[VALUES], values[VALUES];
 
 /* Where a head's partials of this token and share go. */
 uint slot(uint head)
@@ -58,18 +59,43 @@ uint slot(uint head)
     return (gl_WorkGroupID.z * p.n_head + head) * p.splits + gl_WorkGroupID.y;
 }
 
-void write_sums(uint head, uint quad, vec4 v)
+/* Loads positions first, first + STREAMS, .., BATCH of them; beyond the end the
+ * last one. */
+void load_batch(uint first, uint end, uint lane)
 {
-    sums[slot(head) * (D / 4) + quad] = v;
+    [[unroll]] for (uint b = 0; b < BATCH; b++) {
+        uint row = min(first + b * STREAMS, end - 1) * p.n_head_kv + gl_WorkGroupID.x;
+        uint at = row * (D / KV_DIMS) + lane;
+        [[unroll]] for (uint u = 0; u < UNITS; u++)
+            keys[b * UNITS + u] = k_cache[at + u * LANES];
+        [[unroll]] for (uint u = 0; u < UNITS; u++)
+            values[b * UNITS + u] = v_cache[at + u * LANES];
+    }
 }
 
-void write_maximum(uint head, float top, float sum)
+/* q.k of a batch with every head; beyond the end below NO_SCORE, so that it
+ * weighs nothing even alone. */
+void score_batch(uint first, uint end, KV_UNIT k[VALUES], out float score[SCORES])
 {
-    maxima[ctl.n_tokens * p.n_head * p.splits * (D / 2) + slot(head)] = vec2(top, sum);
+    [[unroll]] for (uint b = 0; b < BATCH; b++) {
+        vec4 s[HEADS];
+        [[unroll]] for (uint h = 0; h < HEADS; h++)
+            s[h] = vec4(0.0);
+        [[unroll]] for (uint u = 0; u < UNITS; u++) {
+            vec4 key[KV_QUADS] = kv_quads(k[b * UNITS + u]);
+            [[unroll]] for (uint h = 0; h < HEADS; h++)
+                [[unroll]] for (uint j = 0; j < KV_QUADS; j++)
+                    s[h] += key[j] * query[h * OWN + u * KV_QUADS + j];
+        }
+        [[unroll]] for (uint h = 0; h < HEADS; h++) {
+            float dot_qk = lanes_add(s[h].x + s[h].y + s[h].z + s[h].w, LANES);
+            score[h * BATCH + b] = first + b * STREAMS < end ? dot_qk : 2.0 * NO_SCORE;
+        }
+    }
 }
 
-/* Takes in the scores and values of BATCH positions. */
-void weigh(float score[SCORES], KV_UNIT v[VALUES])
+/* Takes the values of a batch in. */
+void weigh_batch(float score[SCORES], KV_UNIT v[VALUES])
 {
     [[unroll]] for (uint h = 0; h < HEADS; h++) {
         float top = m[h];
@@ -92,39 +118,10 @@ void weigh(float score[SCORES], KV_UNIT v[VALUES])
     }
 }
 
-/* Positions first, first + STREAMS, .. below end, BATCH of them. */
-void attend_batch(uint first, uint end, uint lane)
+/* The first stream's maxima and sums become those of all. Every invocation of
+ * the workgroup comes here. */
+void merge_streams(uint lane, uint stream)
 {
-    float score[SCORES];
-    KV_UNIT v[VALUES];
-    [[unroll]] for (uint b = 0; b < BATCH; b++) {
-        uint position = first + b * STREAMS;
-        uint row = min(position, end - 1) * p.n_head_kv + gl_WorkGroupID.x;
-        uint at = row * (D / KV_DIMS) + lane;
-        vec4 s[HEADS];
-        [[unroll]] for (uint h = 0; h < HEADS; h++)
-            s[h] = vec4(0.0);
-        [[unroll]] for (uint u = 0; u < UNITS; u++) {
-            vec4 key[KV_QUADS] = kv_quads(k_cache[at + u * LANES]);
-            v[b * UNITS + u] = v_cache[at + u * LANES];
-            [[unroll]] for (uint h = 0; h < HEADS; h++)
-                [[unroll]] for (uint j = 0; j < KV_QUADS; j++)
-                    s[h] += key[j] * query[h * OWN + u * KV_QUADS + j];
-        }
-        [[unroll]] for (uint h = 0; h < HEADS; h++) {
-            float dot_qk = lanes_add(s[h].x + s[h].y + s[h].z + s[h].w, LANES);
-            /* Below NO_SCORE, so that it weighs nothing even alone. */
-            score[h * BATCH + b] = position < end ? dot_qk : 2.0 * NO_SCORE;
-        }
-    }
-    weigh(score, v);
-}
-
-/* The streams' results together; every invocation of the workgroup calls it. */
-void merge_streams(uint head0, uint lane, uint stream)
-{
-    uint local = stream * LANES + lane;
-    barrier(); /* the heads before these have been read */
     if (lane == 0)
         [[unroll]] for (uint h = 0; h < HEADS; h++)
             maxima_s[h * STREAMS + stream] = vec2(m[h], l[h]);
@@ -135,25 +132,22 @@ void merge_streams(uint head0, uint lane, uint stream)
             top = max(top, maxima_s[h * STREAMS + s].x);
         [[unroll]] for (uint s = 0; s < STREAMS; s++)
             sum += exp(maxima_s[h * STREAMS + s].x - top) * maxima_s[h * STREAMS + s].y;
-        if (local == 0)
-            write_maximum(head0 + h, top, sum);
         float f = exp(m[h] - top);
-        uint at = (h % TOGETHER * STREAMS + stream) * (D / 4);
+        m[h] = top;
+        l[h] = sum;
         [[unroll]] for (uint i = 0; i < OWN; i++)
-            sums_s[at + kv_quad(i, lane, LANES)] = f * acc[h * OWN + i];
-        if (h % TOGETHER == TOGETHER - 1 || h == HEADS - 1) {
-            uint from = h / TOGETHER * TOGETHER;
-            barrier();
-            for (uint i = local; i < (h + 1 - from) * (D / 4); i += LANES * STREAMS) {
-                vec4 total = vec4(0.0);
-                at = i / (D / 4) * STREAMS * (D / 4) + i % (D / 4);
-                [[unroll]] for (uint s = 0; s < STREAMS; s++)
-                    total += sums_s[at + s * (D / 4)];
-                write_sums(head0 + from + i / (D / 4), i % (D / 4), total);
-            }
-            if (h < HEADS - 1)
-                barrier();
-        }
+            acc[h * OWN + i] *= f;
+    }
+    /* A stream hands over through the slot that only it has read before. */
+    [[unroll]] for (uint givers = STREAMS / 2; givers > 0; givers /= 2) {
+        uint at = stream % givers * HELD * LANES + lane;
+        if (stream >= givers && stream < 2 * givers)
+            [[unroll]] for (uint i = 0; i < HELD; i++)
+                sums_s[at + i * LANES] = acc[i];
+        barrier();
+        if (stream < givers)
+            [[unroll]] for (uint i = 0; i < HELD; i++)
+                acc[i] += sums_s[at + i * LANES];
     }
 }
 
@@ -171,23 +165,35 @@ void attend_heads(uint head0, uint begin, uint end, uint lane, uint stream)
     }
     /* Tested at its end, like all loops here: a CPU device would otherwise run
      * the body once more with all lanes masked. All streams make the same
-     * rounds, because shuffles must not stand in divergent code; positions
-     * beyond the end get no weight. */
-    uint first = begin;
+     * rounds, because shuffles must not stand in divergent code. */
+    uint first = begin + stream;
+    if (AHEAD != 0)
+        load_batch(first, end, lane);
     do {
-        attend_batch(first + stream, end, lane);
+        if (AHEAD == 0)
+            load_batch(first, end, lane);
+        KV_UNIT k[VALUES], v[VALUES];
+        [[unroll]] for (uint i = 0; i < VALUES; i++) {
+            k[i] = keys[i];
+            v[i] = values[i];
+        }
+        if (AHEAD != 0)
+            load_batch(first + STREAMS * BATCH, end, lane);
+        float score[SCORES];
+        score_batch(first, end, k, score);
+        weigh_batch(score, v);
         first += STREAMS * BATCH;
-    } while (first < end);
-    if (STREAMS > 1) {
-        merge_streams(head0, lane, stream);
-    } else {
+    } while (first - stream < end);
+    if (STREAMS > 1)
+        merge_streams(lane, stream);
+    if (stream == 0)
         [[unroll]] for (uint h = 0; h < HEADS; h++) {
             [[unroll]] for (uint i = 0; i < OWN; i++)
-                write_sums(head0 + h, kv_quad(i, lane, LANES), acc[h * OWN + i]);
+                sums[slot(head0 + h) * (D / 4) + kv_quad(i, lane, LANES)] = acc[h * OWN + i];
             if (lane == 0)
-                write_maximum(head0 + h, m[h], l[h]);
+                maxima[ctl.n_tokens * p.n_head * p.splits * (D / 2) + slot(head0 + h)] =
+                    vec2(m[h], l[h]);
         }
-    }
 }
 
 void main()
@@ -205,5 +211,7 @@ void main()
         attend_heads(gl_WorkGroupID.x * QUERIES + head0, begin, end, local % LANES,
                      local / LANES);
         head0 += HEADS;
+        if (STREAMS > 1 && head0 < QUERIES)
+            barrier(); /* what was handed over has been read */
     } while (head0 < QUERIES);
 }

@@ -53,12 +53,14 @@ const uint HELD = EACH * QUADS;            /* quads of state in registers */
 const uint SLICES = STATE_DIM / COLUMNS;   /* workgroups a head */
 /* Channel vectors of a token: of q, of k, of the own values. */
 const uint ITEMS = 2 * HEAD_VECS + OWN_VECS;
-const uint TILE = COLUMNS > 64 ? 7 : 8;    /* tokens; at most 16 KiB below */
+const uint TILE = COLUMNS > 64 ? 6 : 8;    /* tokens; at most 16 KiB below */
 const uint GROUP = COLUMNS / PASSES / EACH * PARTS; /* spec constant 0 */
 const uint SHARES = GROUP < 2 * ITEMS ? 1 : GROUP / ITEMS < TILE ? GROUP / ITEMS : TILE;
 
 shared WIDE_VEC made_s[TILE * ITEMS];      /* convolved */
 shared vec4 out_s[TILE * OWN_QUADS];
+shared vec4 gate_s[TILE * OWN_QUADS];      /* what the results are multiplied by */
+shared vec2 pace_s[TILE];                  /* decay, beta */
 /* decay, then factors: v in d ik, S.k in d ik, S.q in o */
 shared vec4 step_s[TILE];
 shared float mix_s[TILE];                  /* d ik in o */
@@ -150,21 +152,42 @@ void convolve_tile(uint local, uint first, uint count)
     } while (i - local < SHARES * ITEMS);
 }
 
-/* The scalars of one step, by eight neighbouring invocations. */
-void prepare_step(uint t, uint token, uint lane, bool store)
+/* What does not wait for the convolution. It is begun by other subgroups than
+ * that, so that their loads are under way together. */
+void gate_tile(uint local, uint first, uint count)
 {
-    uint head = gl_WorkGroupID.x / SLICES;
-    uint row = token * p.proj_stride;
-    uint b = row + p.beta_offset + head, a = row + p.alpha_offset + head;
-    if (p.ba_grouped != 0) {
-        uint rep = small_div(p.n_v, p.n_k);
-        b += small_div(head, rep) * rep;
-        a = b + rep;
-    }
-    float beta = 1.0 / (1.0 + exp(-proj[b]));
-    float x = proj[a] + dt_bias[head];
-    float softplus = max(x, 0.0) + log(1.0 + exp(-abs(x)));
-    float decay = exp(ssm_a[head] * softplus);
+    uint head = gl_WorkGroupID.x / SLICES, slice = gl_WorkGroupID.x % SLICES;
+    uint own = (p.z_offset + head * STATE_DIM + slice * COLUMNS) / 4;
+    uint base = 0;
+    do {
+        uint i = base + (local ^ GROUP / 2), c = i % OWN_QUADS;
+        if (i < count * OWN_QUADS) {
+            vec4 z = proj4[(first + i / OWN_QUADS) * (p.proj_stride / 4) + own + c];
+            gate_s[i] = ssm_norm[slice * OWN_QUADS + c] * silu(z);
+        }
+        base += GROUP;
+    } while (base < count * OWN_QUADS);
+    uint t = GROUP - 1 - local;
+    do {
+        if (t < count) {
+            uint row = (first + t) * p.proj_stride;
+            uint b = row + p.beta_offset + head, a = row + p.alpha_offset + head;
+            if (p.ba_grouped != 0) {
+                uint rep = small_div(p.n_v, p.n_k);
+                b += small_div(head, rep) * rep;
+                a = b + rep;
+            }
+            float x = proj[a] + dt_bias[head];
+            float softplus = max(x, 0.0) + log(1.0 + exp(-abs(x)));
+            pace_s[t] = vec2(exp(ssm_a[head] * softplus), 1.0 / (1.0 + exp(-proj[b])));
+        }
+        t += GROUP;
+    } while (t - (GROUP - 1 - local) < count);
+}
+
+/* The scalars of one step, by eight neighbouring invocations. */
+void prepare_step(uint t, uint lane, bool store)
+{
     vec4 s = vec4(0.0);
     [[unroll]] for (uint i = 0; i < HEAD_VECS; i += 8) {
         vec4 q[WIDE_QUADS] = wide_quads(made_s[t * ITEMS + i + lane]);
@@ -175,6 +198,7 @@ void prepare_step(uint t, uint token, uint lane, bool store)
     s = lanes_add(s, 8);
     float iq = inversesqrt(float(STATE_DIM)) / max(sqrt(s.x), p.eps);
     float ik = 1.0 / max(sqrt(s.y), p.eps);
+    float decay = pace_s[t].x, beta = pace_s[t].y;
     if (store && lane == 0) {
         step_s[t] = vec4(decay, beta * ik, beta * decay * ik * ik, decay * iq);
         mix_s[t] = iq * s.z;
@@ -246,17 +270,14 @@ void state_store(uint row, uint part)
 /* Gated results of the tile, eight invocations a block. */
 void emit_tile(uint local, uint first, uint count)
 {
-    uint head = gl_WorkGroupID.x / SLICES, slice = gl_WorkGroupID.x % SLICES;
-    uint own = head * (STATE_DIM / 4) + slice * OWN_QUADS;
+    uint own = gl_WorkGroupID.x * OWN_QUADS;
     uint base = 0;
     do {
         bool mine = base + local < count * OWN_QUADS;
         uint i = mine ? base + local : local % BLOCK_LANES;
-        uint token = first + i / OWN_QUADS, c = i % OWN_QUADS;
-        vec4 o = out_s[i];
-        vec4 z = proj4[(token * p.proj_stride + p.z_offset) / 4 + own + c];
-        block_write(token * (p.n_v * STATE_DIM / 4) + own + c,
-                    o * ssm_norm[slice * OWN_QUADS + c] * silu(z), o, mine);
+        uint token = first + i / OWN_QUADS;
+        block_write(token * (p.n_v * STATE_DIM / 4) + own + i % OWN_QUADS,
+                    out_s[i] * gate_s[i], out_s[i], mine);
         base += GROUP;
     } while (base < count * OWN_QUADS);
 }
@@ -278,11 +299,12 @@ void main()
     do {
         uint count = min(TILE, n_tokens - first);
         convolve_tile(local, first, count);
+        gate_tile(local, first, count);
         barrier();
         uint i = local;
         do {
             uint t = min(i / 8, count - 1); /* shuffles: no one may stay away */
-            prepare_step(t, first + t, i % 8, i < count * 8);
+            prepare_step(t, i % 8, i < count * 8);
             i += GROUP;
         } while (i - local < count * 8);
         barrier();
@@ -301,6 +323,8 @@ void main()
         barrier();
         emit_tile(local, first, count);
         first += TILE;
+        if (first < n_tokens)
+            barrier(); /* the gates have been read */
     } while (first < n_tokens);
     if (PASSES == 1)
         state_store(row, part);

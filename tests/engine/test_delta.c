@@ -85,7 +85,7 @@ static void rig_layout(struct rig *r, const struct shape *s)
         .beta_offset = conv + 8 + value + 1, .alpha_offset = conv + 8 + value + s->n_v + 2,
         .ba_grouped = s->ba_grouped, .grouped_heads = s->grouped, .eps = 1e-6f
     };
-    r->p.proj_stride = (r->p.alpha_offset + s->n_v + 3) / 4 * 4;
+    r->p.proj_stride = (r->p.alpha_offset + s->n_v + 7) / 8 * 8;
     const size_t planes = (size_t)ROOM_TOKENS * value;
     const size_t bytes[N_BUFFERS] = {
         [CTL] = sizeof(struct ctl_block), [PROJ] = ROOM_TOKENS * r->p.proj_stride * 4,
