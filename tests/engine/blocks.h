@@ -56,8 +56,10 @@ static inline void block_random(enum quant q, uint8_t *b, float scale, uint32_t 
         memcpy(b, &(uint16_t){ (uint16_t)(bits >> 16) }, 2);
     if (q == QUANT_MXFP4) /* the exponent that scale has, and three more */
         b[0] = (uint8_t)((bits >> 23 & 255) + 1 - block_noise(state) % 4);
-    for (int i = 0; q == QUANT_NVFP4 && i < 4; i++)
-        b[i] = (uint8_t)(block_noise(state) % 0x48);
+    for (int i = 0; q == QUANT_NVFP4 && i < 4; i++) {
+        int e = (int)(bits >> 23 & 255) - 120;
+        b[i] = (uint8_t)((e < 0 ? 0 : e > 15 ? 15 : e) << 3 | (int)(b[i] & 7));
+    }
     if (d_at >= 0)
         memcpy(b + d_at, &h, 2);
     if (m_at >= 0)

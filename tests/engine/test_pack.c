@@ -173,21 +173,26 @@ static uint8_t *known_blocks(enum quant q, size_t n)
     return w;
 }
 
+/* Rows of known blocks, and of random ones with scales of several sizes. */
 static void check_format(struct gpu *gpu, enum quant q)
 {
-    size_t block = quant_format(q)->elements < 32 ? 32 : quant_format(q)->elements;
-    uint8_t *known = known_blocks(q, 2 * block);
-    check_tensor(gpu, q, known, 1, block);
-    check_tensor(gpu, q, known, 2, block);
-    free(known);
-    /* The last of these scales are no normal f16. */
+    /* The last of these are no normal f16. */
     static const float scales[] = { 1, 3e4f, 1e-3f, 5e-5f, 6e-7f };
-    for (size_t i = 0; i < sizeof scales / sizeof *scales; i++)
-        for (size_t blocks = 1; blocks <= 5; blocks += 2) {
-            uint8_t *w = blocks_random(q, 7 * blocks * block, scales[i], &noise);
-            check_tensor(gpu, q, w, 7, blocks * block);
+    enum { EACH = 3, N = sizeof scales / sizeof *scales };
+    size_t block = quant_format(q)->elements < 32 ? 32 : quant_format(q)->elements;
+    for (size_t blocks = 1; blocks <= 3; blocks += 2) {
+        size_t cols = blocks * block, row_bytes = quant_bytes(q, cols);
+        uint8_t *all = mem_alloc((1 + EACH * N) * row_bytes), *known = known_blocks(q, cols);
+        memcpy(all, known, row_bytes);
+        free(known);
+        for (size_t i = 0; i < N; i++) {
+            uint8_t *w = blocks_random(q, EACH * cols, scales[i], &noise);
+            memcpy(all + (1 + EACH * i) * row_bytes, w, EACH * row_bytes);
             free(w);
         }
+        check_tensor(gpu, q, all, 1 + EACH * N, cols);
+        free(all);
+    }
 }
 
 static void test_values(void)

@@ -153,7 +153,7 @@ static void run_format(struct gpu *gpu, enum device_format f)
         struct setup u = { .format = f, .type = quants[f], .int8 = int8, .epilogue = e,
                            .norm = (enum ref_norm)((i + i / 3 + f) % 3),
                            .shape = e == EPILOGUE_STORE ? store[shared] : fused[shared],
-                           .size = shared ? 64 : 16, .batch = shared ? 4 : 2,
+                           .size = shared ? 64 : 16, .batch = 2,
                            .lanes = shared ? gpu_info(gpu)->subgroup_size : 1,
                            .per_group = shared ? 2 : 1 };
         u.shape.cols *= shortest < 128 ? 128 : shortest;
