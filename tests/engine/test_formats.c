@@ -7,7 +7,8 @@
 /* Every matrix has rows of 256 or 512, whole blocks of any format. */
 enum {
     EMBD = 256, WIDTH = 512, N_HEAD = 2, N_KV = 1, DIM = 128, Q = 2 * N_HEAD * DIM,
-    KV = N_KV * DIM, KEYS = 128, VALUES = 256, CONV = 2 * KEYS + VALUES, N_IDS = 16, MORE = 3
+    KV = N_KV * DIM, KEYS = 128, VALUES = 256, CONV = 2 * KEYS + VALUES, N_IDS = 16,
+    MORE = 3
 };
 
 static const struct number keys[] = {

@@ -34,8 +34,8 @@ static void test_bits_a_weight(void)
         bool fits = is_base3((enum quant)q) ? device * 100 <= file * 125
                                             : device * 100 <= file * 103;
         if (!fits)
-            printf("# %s: %zu bytes, %zu in the file\n", quant_format((enum quant)q)->name,
-                   device, file);
+            printf("# %s: %zu bytes, %zu in the file\n",
+                   quant_format((enum quant)q)->name, device, file);
         CHECK(fits);
     }
 }
@@ -83,8 +83,8 @@ static void load(struct loaded *l, struct gpu *gpu, const struct pack_source *s)
 }
 
 /* n rows of a matrix as the embedding kernel reads them. */
-static void read_rows(struct gpu *gpu, const struct matrix *m, const uint32_t *ids, size_t n,
-                      float *out)
+static void read_rows(struct gpu *gpu, const struct matrix *m, const uint32_t *ids,
+                      size_t n, float *out)
 {
     struct ctl_block ctl = { .n_tokens = (uint32_t)n, .n_vocab = m->rows };
     memcpy(ctl.tokens, ids, n * sizeof *ids);
@@ -121,8 +121,8 @@ static void check_equal(const float *got, const float *want, size_t n, const cha
             first = i;
         }
     if (bad)
-        printf("# %s: %zu of %zu differ, the first at %zu: got %.9g, want %.9g\n", what, bad,
-               n, first, (double)got[first], (double)want[first]);
+        printf("# %s: %zu of %zu differ, the first at %zu: got %.9g, want %.9g\n", what,
+               bad, n, first, (double)got[first], (double)want[first]);
     CHECK(bad == 0);
 }
 
@@ -182,7 +182,8 @@ static void check_format(struct gpu *gpu, enum quant q)
     size_t block = quant_format(q)->elements < 32 ? 32 : quant_format(q)->elements;
     for (size_t blocks = 1; blocks <= 3; blocks += 2) {
         size_t cols = blocks * block, row_bytes = quant_bytes(q, cols);
-        uint8_t *all = mem_alloc((1 + EACH * N) * row_bytes), *known = known_blocks(q, cols);
+        uint8_t *all = mem_alloc((1 + EACH * N) * row_bytes);
+        uint8_t *known = known_blocks(q, cols);
         memcpy(all, known, row_bytes);
         free(known);
         for (size_t i = 0; i < N; i++) {
@@ -230,27 +231,33 @@ static void test_byte_scales(void)
     harness_close(gpu);
 }
 
-/* A matrix that goes to the device in several pieces. */
+/* A matrix that goes to the device in several pieces: its rows repeat with a
+ * period that divides no piece. */
 static void test_pieces(void)
 {
     struct gpu *gpu = harness_open();
-    enum { ROWS = 20011, COLS = 768 };
-    uint8_t *w = blocks_random(QUANT_Q5_K, (size_t)ROWS * COLS, 1, &noise);
+    enum { ROWS = 70001, COLS = 768, PERIOD = 997, N = CTL_MAX_TOK };
+    size_t row_bytes = quant_bytes(QUANT_Q5_K, COLS);
+    uint8_t *w = mem_alloc(ROWS * row_bytes);
+    uint8_t *few = blocks_random(QUANT_Q5_K, (size_t)PERIOD * COLS, 1, &noise);
+    for (size_t r = 0; r < ROWS; r++)
+        memcpy(w + r * row_bytes, few + r % PERIOD * row_bytes, row_bytes);
     struct tensor t = tensor_of(QUANT_Q5_K, w, ROWS, COLS);
     struct pack_source s = { .parts = { &t }, .n_parts = 1 };
     struct loaded l;
     load(&l, gpu, &s);
-    uint32_t ids[64];
-    float *got = mem_array(64 * COLS, 4), *want = mem_array(64 * COLS, 4);
-    for (uint32_t i = 0; i < 64; i++) {
-        /* The ends, and the surroundings of 8 MiB. */
-        ids[i] = i < 8 ? i : i < 16 ? ROWS - 1 - (i - 8) : (8u << 20) / 528 - 24 + i - 16;
-        quant_dequantize(QUANT_Q5_K, w + ids[i] * quant_bytes(QUANT_Q5_K, COLS), COLS,
+    uint32_t ids[N];
+    float *got = mem_array(N * COLS, 4), *want = mem_array(N * COLS, 4);
+    for (uint32_t i = 0; i < N; i++) {
+        ids[i] = i * ((ROWS - 1) / (N - 1)) + (i == N - 1 ? (ROWS - 1) % (N - 1) : 0);
+        quant_dequantize(QUANT_Q5_K, w + ids[i] * row_bytes, COLS,
                          want + (size_t)i * COLS);
     }
-    read_rows(gpu, &l.m, ids, 64, got);
-    check_equal(got, want, 64 * COLS, "pieces");
+    REQUIRE(ids[N - 1] == ROWS - 1);
+    read_rows(gpu, &l.m, ids, N, got);
+    check_equal(got, want, N * COLS, "pieces");
     arena_release(&l.arena);
+    free(few);
     free(w);
     free(got);
     free(want);
@@ -284,8 +291,8 @@ static void check_pair(struct gpu *gpu, enum quant a, enum quant b, bool interle
         int part = interleave ? r / 32 % 2 : r >= PART_ROWS;
         uint32_t row = interleave ? r / 64 * 32 + r % 32 : r % PART_ROWS;
         ids[r] = r;
-        quant_dequantize(types[part],
-                         data[part] + row * quant_bytes(types[part], PART_COLS), PART_COLS,
+        size_t at = row * quant_bytes(types[part], PART_COLS);
+        quant_dequantize(types[part], data[part] + at, PART_COLS,
                          want + (size_t)r * PART_COLS);
         for (int i = 0; want_format == FORMAT_F16 && i < PART_COLS; i++) {
             float *v = &want[(size_t)r * PART_COLS + (size_t)i];
