@@ -29,6 +29,7 @@ struct chat_settings {
     uint64_t seed;
     bool has_seed;
     uint32_t max_tokens;              /* of an answer; 0: what fits */
+    uint32_t ctx_tokens;              /* that were asked for; 0: none were */
 };
 
 enum model_phase { MODEL_NONE, MODEL_LOADING, MODEL_READY, MODEL_UNUSABLE };

@@ -139,8 +139,8 @@ char *env_model_path(const struct env *env, struct err *err)
                                                   : env->conf.model;
     char *path = named ? mem_strdup(named) : shipped_model();
     if (!path)
-        err_set(err, "no model file: name one with -m FILE, in TERN_MODEL, or as model = "
-                     "FILE in the configuration");
+        err_set(err, "there is no model file: name one with -m FILE, in TERN_MODEL, or as "
+                     "model = FILE in the configuration");
     return path;
 }
 
@@ -197,5 +197,6 @@ void env_settings(const struct env *env, struct chat_settings *s)
         .seed = o->seed,
         .has_seed = o->has_seed,
         .max_tokens = o->count > 0 ? (uint32_t)o->count : 0,
+        .ctx_tokens = env_ctx_tokens(env),
     };
 }

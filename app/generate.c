@@ -168,7 +168,7 @@ void conversation_no_model(struct conversation *c, const char *reason)
     c->phase = MODEL_UNUSABLE;
     c->model = NULL;
     text_set(&c->problem, reason);
-    conversation_notice(c, "no model: %s", reason);
+    conversation_notice(c, "%s", reason);
     log_line(c->log, LOG_ERROR, "no model: %s", reason);
 }
 
@@ -181,6 +181,9 @@ static void model_ready(struct conversation *c, const struct worker_event *e)
     text_set(&c->model_name, model_info(c->model)->name);
     log_line(c->log, LOG_NOTE, "model %s on %s, %u tokens of context", c->model_path,
              c->engine.device.name, c->ctx_tokens);
+    if (c->settings.ctx_tokens > c->ctx_tokens)
+        conversation_notice(c, "the context is %u tokens: the model was made for no more",
+                            c->ctx_tokens);
     start_waiting(c);
 }
 

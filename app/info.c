@@ -147,8 +147,8 @@ int cmd_devices(struct env *env, struct err *err)
     (void)env;
     int rc = device_list(list, DEVICES, &n, &chosen, err);
     if (rc == 0 && n == 0)
-        rc = err_set(err, "there is no Vulkan device; install a Vulkan driver for your "
-                          "graphics card, or Mesa's lavapipe");
+        rc = err_set(err, "no Vulkan device was found: install the Vulkan driver of your "
+                          "GPU, or Mesa's drivers, which can also run on the CPU");
     for (size_t i = 0; rc == 0 && i < n && i < DEVICES; i++)
         device_print(&list[i], (int)i + 1, (int)i == chosen);
     if (rc == 0)

@@ -185,12 +185,17 @@ static void events_handle(struct lines *l)
             notice_print(l);
         worker_event_release(&e);
     }
-    /* Nothing will answer what waits, and nobody can load another model. */
-    if (l->c->phase == MODEL_UNUSABLE && l->c->waiting_leaf) {
-        conversation_stop(l->c);
-        l->failed = true;
-    }
     answer_end(l);
+}
+
+/* Without a model nothing will answer what waits for one. */
+static void give_up(struct lines *l)
+{
+    if (l->c->phase != MODEL_UNUSABLE || !l->c->waiting_leaf)
+        return;
+    conversation_stop(l->c);
+    l->answering = false;
+    l->failed = true;
 }
 
 static void wait_something(struct lines *l)
@@ -215,6 +220,7 @@ int lines_run(struct desk *d, struct err *err)
     l.interactive = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
     notice_print(&l);
     while (!l.quit) {
+        give_up(&l);
         if (!conversation_busy(l.c) && line_take(&l))
             continue;
         if (l.eof && !conversation_busy(l.c))

@@ -8,6 +8,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -63,8 +64,9 @@ static bool parse_seed(const char *text, struct options *o)
     return o->has_seed;
 }
 
-static int value_set(struct options *o, const struct row *row, const char *value,
-                     struct err *err)
+/* name: as it was typed. */
+static int value_set(struct options *o, const struct row *row, const char *name,
+                     const char *value, struct err *err)
 {
     void *field = (char *)o + row->field;
     const char *wanted = NULL;
@@ -103,7 +105,7 @@ static int value_set(struct options *o, const struct row *row, const char *value
         break;
     }
     if (wanted)
-        return err_set(err, "--%s needs %s, not \"%s\"", row->name, wanted, value);
+        return err_set(err, "%s needs %s, not \"%s\"", name, wanted, value);
     return 0;
 }
 
@@ -130,20 +132,22 @@ static int option_take(struct options *o, char **argv, int *at, uint64_t allowed
     const char *text = argv[(*at)++];
     bool is_long = text[1] == '-';
     const char *equals = is_long ? strchr(text, '=') : NULL;
-    size_t bytes = equals ? (size_t)(equals - text) : strlen(text);
+    size_t bytes = !is_long ? 2 : equals ? (size_t)(equals - text) : strlen(text);
+    char name[32];
+    snprintf(name, sizeof name, "%.*s", (int)(bytes < 31 ? bytes : 31), text);
     const struct row *row =
         is_long ? row_by_name(text + 2, bytes - 2) : row_by_letter(text[1]);
     if (!row || !(allowed >> (row - rows) & 1))
-        return err_set(err, "unknown option %.*s", is_long ? (int)bytes : 2, text);
+        return err_set(err, "unknown option %s", name);
     const char *value = equals ? equals + 1 : !is_long && text[2] ? text + 2 : NULL;
     if (row->kind == FLAG && value)
-        return err_set(err, "--%s takes no value", row->name);
+        return err_set(err, "%s takes no value", name);
     if (row->kind != FLAG && !value) {
         if (!argv[*at])
-            return err_set(err, "--%s needs a value: %s", row->name, row->argument);
+            return err_set(err, "%s needs a value: %s", name, row->argument);
         value = argv[(*at)++];
     }
-    return value_set(o, row, value, err);
+    return value_set(o, row, name, value, err);
 }
 
 int options_parse(struct options *o, int argc, char **argv, uint64_t allowed,

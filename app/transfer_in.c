@@ -14,7 +14,7 @@
 #include <string.h>
 
 struct import {
-    struct store *st;
+    struct store *st; /* NULL: only check */
     const struct json_doc *d;
     int64_t chat_id;
     struct pair {
@@ -134,9 +134,10 @@ static int message_import(struct import *im, uint32_t object, struct err *err)
         err_set(err, "its id is not above the one before it");
         goto out;
     }
-    if (get_message(im, object, &m, err) < 0 || store_message_add(im->st, &m, err) < 0)
+    if (get_message(im, object, &m, err) < 0 ||
+        (im->st && store_message_add(im->st, &m, err) < 0))
         goto out;
-    im->ids[im->n_ids++] = (struct pair){ id, m.id };
+    im->ids[im->n_ids++] = (struct pair){ id, im->st ? m.id : id };
     rc = 0;
 out:
     message_release(&m);
@@ -147,14 +148,30 @@ out:
 
 static int messages_import(struct import *im, struct err *err)
 {
-    const struct json_doc *d = im->d;
-    uint32_t root = json_root(d), list = json_get(d, root, "messages");
-    im->ids = mem_array(json_count(d, list), sizeof *im->ids);
-    for (uint32_t v = json_first(d, list); v; v = json_next(d, v))
+    uint32_t list = json_get(im->d, json_root(im->d), "messages");
+    im->n_ids = 0;
+    for (uint32_t v = json_first(im->d, list); v; v = json_next(im->d, v))
         if (message_import(im, v, err) < 0)
             return -1;
-    int64_t leaf = id_ours(im, get_int(d, root, "leaf"));
-    return leaf ? store_chat_set_leaf(im->st, im->chat_id, leaf, err) : 0;
+    return 0;
+}
+
+/* After a first pass has found nothing wrong. */
+static int chat_import(struct import *im, struct store *st, struct err *err)
+{
+    const struct json_doc *d = im->d;
+    const char *title = get_text(d, json_root(d), "title");
+    const char *model = get_text(d, json_root(d), "model");
+    im->st = st;
+    if (store_chat_new(st, title ? title : "", model ? model : "", &im->chat_id, err) < 0)
+        return -1;
+    int rc = messages_import(im, err);
+    int64_t leaf = id_ours(im, get_int(d, json_root(d), "leaf"));
+    if (rc == 0 && leaf)
+        rc = store_chat_set_leaf(st, im->chat_id, leaf, err);
+    if (rc < 0)
+        store_chat_delete(st, im->chat_id, NULL);
+    return rc;
 }
 
 static int document_check(const struct json_doc *d, struct err *err)
@@ -176,21 +193,18 @@ int transfer_import(struct store *st, const char *json, size_t n, int64_t *chat_
                     struct err *err)
 {
     struct json_doc *d = NULL;
-    struct import im = { .st = st };
+    struct import im = { 0 };
     int rc = -1;
     *chat_id = 0;
     if (json_parse(&d, json, n, err) < 0 || document_check(d, err) < 0)
         goto out;
     im.d = d;
-    const char *title = get_text(d, json_root(d), "title");
-    const char *model = get_text(d, json_root(d), "model");
-    if (store_chat_new(st, title ? title : "", model ? model : "", &im.chat_id, err) < 0)
+    im.ids = mem_array(json_count(d, json_get(d, json_root(d), "messages")),
+                       sizeof *im.ids);
+    if (messages_import(&im, err) < 0 || chat_import(&im, st, err) < 0)
         goto out;
-    rc = messages_import(&im, err);
-    if (rc == 0)
-        *chat_id = im.chat_id;
-    else
-        store_chat_delete(st, im.chat_id, NULL);
+    *chat_id = im.chat_id;
+    rc = 0;
 out:
     free(im.ids);
     json_doc_close(d);

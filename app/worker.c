@@ -87,7 +87,8 @@ static int engine_start(struct worker *w, struct err *err)
 
 static int session_start(struct worker *w, struct err *err)
 {
-    const struct session_params p = { .ctx_tokens = w->params.ctx_tokens };
+    uint32_t wanted = w->params.ctx_tokens, most = model_info(w->model)->ctx_tokens;
+    const struct session_params p = { .ctx_tokens = wanted < most ? wanted : most };
     return session_open(&w->session, w->engine, &p, err);
 }
 

@@ -21,7 +21,7 @@ struct worker_params {
     int device;          /* as in engine_params */
     enum math_path math;
     bool validate;
-    uint32_t ctx_tokens; /* 0: as session_open chooses */
+    uint32_t ctx_tokens; /* 0: as session_open chooses; at most the model's */
 };
 
 struct generation {

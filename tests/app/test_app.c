@@ -201,6 +201,10 @@ static void test_lines_from_pipe(void)
     fake.model_fails = "not a GGUF file";
     CHECK(piped("", "hello\n", &out, &errors) == 1);
     CHECK(out.len == 0 && strstr(buf_cstr(&errors), "not a GGUF file"));
+    /* Both messages are kept, and asking did not wait for ever. */
+    CHECK(piped("", "hello\nagain\n", &out, &errors) == 1);
+    CHECK(piped("show last", "", &out, &errors) == 0);
+    CHECK(strstr(buf_cstr(&out), "You:\nhello\n\nYou:\nagain\n"));
     home_remove();
 }
 

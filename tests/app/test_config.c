@@ -42,14 +42,14 @@ static void test_values(void)
 {
     struct config c;
     struct buf notes = BUF_INIT;
-    setenv("HOME", "/home/x", 1);
+    setenv("HOME", "/srv/x", 1);
     REQUIRE(load(&c, "# comment\n; another\nmodel = ~/m.gguf\nctx=8192\ntemperature = 0.7\n"
                      "top_k=20\ntop_p=0.8\nmin_p = 0.05\nmouse = off\ncolours=no\n"
                      "thinking = on\nmath=float\nstart = last\ndevice=2\n"
                      "system = You are terse ; and # exact.\n   Answer in one line.\n",
                  &notes) == 0);
     CHECK_STR(buf_cstr(&notes), "");
-    CHECK_STR(c.model, "/home/x/m.gguf");
+    CHECK_STR(c.model, "/srv/x/m.gguf");
     CHECK_STR(c.system, "You are terse ; and # exact.\nAnswer in one line.");
     CHECK(c.ctx == 8192 && c.temperature == 0.7 && c.top_k == 20 && c.device == 2);
     CHECK(c.top_p == 0.8 && c.min_p == 0.05 && !c.mouse && !c.colours);
