@@ -290,20 +290,29 @@ bool tensor_is_decoder(const struct tensor *t, uint32_t n_layer)
     return strtoul(t->name + 4, NULL, 10) < n_layer;
 }
 
+static bool ends_with(const char *name, const char *tail)
+{
+    size_t n = strlen(name), m = strlen(tail);
+    return n > m && !strcmp(name + n - m, tail);
+}
+
 /* A tensor without a role stands for mathematics that would be left out. The
  * scale of quantised activations is the exception: they are not quantised so. */
 static int check_unknown(struct finder *f)
 {
-    static const char ignorable[] = ".input_scale";
     for (size_t i = 0; i < gguf_n_tensors(f->g); i++) {
         const struct tensor *t = gguf_tensor(f->g, i);
-        size_t n = strlen(t->name), tail = sizeof ignorable - 1;
         char text[GGUF_TEXT_BYTES];
         if (f->known[i] || !tensor_is_decoder(t, f->hp->n_layer) ||
-            (n > tail && !strcmp(t->name + n - tail, ignorable)))
+            ends_with(t->name, ".input_scale"))
             continue;
-        err_set(f->err, "the tensor %s is not known, so the model would give wrong "
-                "results", gguf_text(text, t->name, n));
+        gguf_text(text, t->name, strlen(t->name));
+        if (ends_with(t->name, ".scale"))
+            err_set(f->err, "weights with a factor beside them (tensor %s, as in some "
+                    "NVFP4 files) are not supported; use another quantisation", text);
+        else
+            err_set(f->err, "the tensor %s is not known, so the model would give wrong "
+                    "results", text);
         return 0;
     }
     return 1;

@@ -352,6 +352,11 @@ static void tensors_unknown(struct gguf_writer *w)
     put_as(w, "blk.2.attn_qkv.bi\x1b""as", QUANT_F32, CONV_DIM, 1, 1);
 }
 
+static void tensors_factor(struct gguf_writer *w)
+{
+    put_as(w, "blk.2.attn_qkv.scale", QUANT_F32, 1, 1, 1);
+}
+
 static void tensors_ssm_in(struct gguf_writer *w)
 {
     put_as(w, "blk.0.ssm_in.weight", QUANT_F32, E, CONV_DIM + V_DIM, 1);
@@ -372,6 +377,8 @@ static void test_refused(void)
     REFUSED("prism.hadamard", .keys = keys_hadamard);
     REFUSED("rope scaling \"yarn?\"", .keys = keys_yarn);
     REFUSED("attn_qkv.bi?as is not known", .tensors = tensors_unknown);
+    REFUSED("weights with a factor beside them (tensor blk.2.attn_qkv.scale",
+            .tensors = tensors_factor);
     REFUSED("ssm_in tensors with value heads in tiled order", .tensors = tensors_ssm_in);
     REFUSED("type Q8_1 is not supported (tensor blk.0.ffn_gate.weight)",
             .retype = "blk.0.ffn_gate.weight", .type = QUANT_Q8_1);
