@@ -4,46 +4,44 @@
 
 #include "shaders/spirv.h"
 
-#define MODULE(spv, n, written, push)                                          \
-    {                                                                          \
-        .name = #spv, .spirv = spv_##spv, .spirv_bytes = sizeof spv_##spv,     \
-        .n_bindings = n, .writes = written, .push_bytes = sizeof(push)         \
+#define MODULE(spv, n, written, push)                                      \
+    {                                                                      \
+        .name = #spv, .spirv = spv_##spv, .spirv_bytes = sizeof spv_##spv, \
+        .n_bindings = n, .writes = written, .push_bytes = sizeof(push)     \
     }
 
-#define KERNEL_ROW(id, spv, n, written, push)                                  \
+#define KERNEL_ROW(id, spv, n, written, push) \
     [KERNEL_##id] = MODULE(spv, n, written, push),
 static const struct gpu_module kernels[KERNEL_COUNT] = { KERNEL_LIST(KERNEL_ROW) };
 #undef KERNEL_ROW
 
 /* Bindings of the epilogues, as engine/kernel.h lists them. */
-#define PRODUCTS(spv)                                                          \
-    {                                                                          \
-        [EPILOGUE_STORE] = MODULE(spv##_store, 7, 1u << 6, struct push_product), \
-        [EPILOGUE_RESIDUAL] =                                                  \
-            MODULE(spv##_residual, 11, 15u << 6, struct push_product),         \
-        [EPILOGUE_SWIGLU] = MODULE(spv##_swiglu, 9, 7u << 6, struct push_product) \
+#define PRODUCTS(spv)                                                                    \
+    {                                                                                    \
+        [EPILOGUE_STORE] = MODULE(spv##_store, 7, 1u << 6, struct push_product),         \
+        [EPILOGUE_RESIDUAL] = MODULE(spv##_residual, 11, 15u << 6, struct push_product), \
+        [EPILOGUE_SWIGLU] = MODULE(spv##_swiglu, 9, 7u << 6, struct push_product)        \
     }
-#define PRODUCT_ROW(id, name)                                                  \
+#define PRODUCT_ROW(id, name) \
     [FORMAT_##id] = { PRODUCTS(product_##name##_float), PRODUCTS(product_##name##_int8) },
 static const struct gpu_module products[FORMAT_COUNT][2][EPILOGUE_COUNT] = {
     DEVICE_FORMATS(PRODUCT_ROW)
 };
 #undef PRODUCT_ROW
 
-#define EXPERTS(spv)                                                           \
-    {                                                                          \
-        [EPILOGUE_RESIDUAL] =                                                  \
-            MODULE(spv##_residual, 13, 15u << 6, struct push_product),         \
-        [EPILOGUE_SWIGLU] = MODULE(spv##_swiglu, 10, 7u << 6, struct push_product) \
+#define EXPERTS(spv)                                                                     \
+    {                                                                                    \
+        [EPILOGUE_RESIDUAL] = MODULE(spv##_residual, 13, 15u << 6, struct push_product), \
+        [EPILOGUE_SWIGLU] = MODULE(spv##_swiglu, 10, 7u << 6, struct push_product)       \
     }
-#define EXPERTS_ROW(id, name)                                                  \
+#define EXPERTS_ROW(id, name) \
     [FORMAT_##id] = { EXPERTS(experts_##name##_float), EXPERTS(experts_##name##_int8) },
 static const struct gpu_module experts[FORMAT_COUNT][2][EPILOGUE_COUNT] = {
     DEVICE_FORMATS(EXPERTS_ROW)
 };
 #undef EXPERTS_ROW
 
-#define EMBED_ROW(id, name)                                                    \
+#define EMBED_ROW(id, name) \
     [FORMAT_##id] = MODULE(embed_##name, 8, 15u << 3, struct push_embed),
 static const struct gpu_module embeds[FORMAT_COUNT] = { DEVICE_FORMATS(EMBED_ROW) };
 #undef EMBED_ROW

@@ -12,18 +12,19 @@
  * moves on. Shapes as in engine/kernel.h. */
 struct ref_delta {
     struct push_delta p;
-    const float *conv;  /* [conv_dim][4] */
-    const float *dt;    /* [n_v] */
-    const float *a;     /* [n_v] */
-    const float *norm;  /* [128] */
-    float *history;     /* [3][conv_dim], row 2 the newest input */
-    double *state;      /* [n_v][128 values][128 keys] */
+    const float *conv; /* [conv_dim][4] */
+    const float *dt;   /* [n_v] */
+    const float *a;    /* [n_v] */
+    const float *norm; /* [128] */
+    float *history;    /* [3][conv_dim], row 2 the newest input */
+    double *state;     /* [n_v][128 values][128 keys] */
 };
 /* Causal convolution, SiLU, l2 norm, gates and the gated delta rule (Yang et
  * al., "Gated Delta Networks", 2024) over n_tokens rows of proj. o and w are
  * f32[n_tokens][n_v * 128]: the readout, and what it is multiplied by besides
  * its RMS factor. */
-void ref_delta(struct ref_delta *d, const float *proj, size_t n_tokens, float *o, float *w);
+void ref_delta(struct ref_delta *d, const float *proj, size_t n_tokens, float *o,
+               float *w);
 
 /* One step of the rule for a head of `dim` keys and values, q and k as they
  * are used: state [values][keys] moves on, o gets state q / sqrt(dim). */
@@ -35,7 +36,7 @@ struct ref_step {
 void ref_delta_step(const struct ref_step *s, double *state, double *o);
 
 struct ref_rope {
-    uint32_t pairs;    /* dim i turns with dim i + pairs */
+    uint32_t pairs; /* dim i turns with dim i + pairs */
     double base;
     uint32_t position;
 };

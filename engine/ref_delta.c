@@ -65,8 +65,8 @@ static void l2_normalise(double *x, double eps)
         x[i] /= norm;
 }
 
-static void head_step(struct ref_delta *d, const float *row, const double *conv, size_t head,
-                      double *o)
+static void head_step(struct ref_delta *d, const float *row, const double *conv,
+                      size_t head, double *o)
 {
     const struct push_delta *p = &d->p;
     size_t rep = p->n_v / p->n_k;
@@ -83,16 +83,17 @@ static void head_step(struct ref_delta *d, const float *row, const double *conv,
         b = group[head % rep];
         a = group[rep + head % rep];
     }
-    struct ref_step s = {
-        .dim = STATE_DIM, .q = q, .k = k,
-        .v = conv + (2 * p->n_k + head) * STATE_DIM,
-        .decay = exp(d->a[head] * softplus(a + d->dt[head])),
-        .beta = sigmoid(b)
-    };
+    struct ref_step s = { .dim = STATE_DIM,
+                          .q = q,
+                          .k = k,
+                          .v = conv + (2 * p->n_k + head) * STATE_DIM,
+                          .decay = exp(d->a[head] * softplus(a + d->dt[head])),
+                          .beta = sigmoid(b) };
     ref_delta_step(&s, d->state + head * STATE_DIM * STATE_DIM, o);
 }
 
-void ref_delta(struct ref_delta *d, const float *proj, size_t n_tokens, float *o, float *w)
+void ref_delta(struct ref_delta *d, const float *proj, size_t n_tokens, float *o,
+               float *w)
 {
     double *conv = mem_array(d->p.conv_dim, sizeof *conv);
     size_t width = (size_t)d->p.n_v * STATE_DIM;

@@ -11,9 +11,11 @@ static const struct tuning table[DEVICE_KINDS] = {
     /* Discrete and integrated GPUs. Delta: 32 columns give 4 workgroups a v
      * head, enough for every compute unit from 32 heads on; 8 invocations a
      * column read 128 bytes in a row and hold 16 floats of state each.
-     * Attention: 4 subgroups of 32 meet through 12 KiB. Products of one token:
-     * an epilogue's block of 32 or 64 rows in one sweep, because narrow matrices
-     * have fewer blocks than the device has compute units. */
+     * Attention: 4 subgroups of 32 meet through 12 KiB; two positions a round,
+     * loaded a round ahead, hide more latency than four do, and 16 positions
+     * are worth a split of their own as long as units are idle. Products of one
+     * token: an epilogue's block of 32 or 64 rows in one sweep, because narrow
+     * matrices have fewer blocks than the device has compute units. */
     [DEVICE_GPU] = {
         .product_one = { .size = 128, .lanes = 32, .batch = 2, .tokens = 1, .most = 1024 },
         .product_many = { .size = 128, .lanes = 32, .batch = 2, .tokens = 8, .most = 128 },
@@ -21,9 +23,9 @@ static const struct tuning table[DEVICE_KINDS] = {
                              .most = 1024 },
         .embed_size = 256, .sample_size = 1024, .lanes = 32,
         .delta_columns = 32, .delta_parts = 8, .delta_each = 1, .delta_passes = 1,
-        .attend_size = 128, .attend_floats = 64, .attend_batch = 4, .attend_ahead = true,
+        .attend_size = 128, .attend_floats = 64, .attend_batch = 2, .attend_ahead = true,
         .merge_size = 256,
-        .chunk_tokens = 256, .prefill_splits = 4, .split_positions = 64,
+        .chunk_tokens = 256, .prefill_splits = 4, .split_positions = 16,
         .max_splits = 64,
     },
     /* CPU devices: a subgroup of 8 is a vector register and runs on one core;
@@ -72,8 +74,10 @@ static uint32_t smaller(uint32_t a, uint32_t b)
 uint32_t tuning_delta(const struct tuning *t, bool int8, uint32_t spec[TUNING_SPEC])
 {
     uint32_t runs = t->delta_columns / t->delta_passes / t->delta_each;
-    memcpy(spec, (uint32_t[]){ runs * t->delta_parts, int8, t->delta_columns, t->delta_parts,
-                               t->delta_each, t->delta_passes }, 6 * sizeof *spec);
+    memcpy(spec,
+           (uint32_t[]){ runs * t->delta_parts, int8, t->delta_columns, t->delta_parts,
+                         t->delta_each, t->delta_passes },
+           6 * sizeof *spec);
     return 6;
 }
 
@@ -112,8 +116,10 @@ uint32_t tuning_attend(const struct tuning *t, uint32_t head_dim, uint32_t queri
     /* Half of the streams hand their sums over in 15 KiB of workgroup memory. */
     while (streams > 1 && streams / 2 * heads * head_dim > 15 * 256)
         streams /= 2;
-    memcpy(spec, (uint32_t[]){ lanes * streams, head_dim, queries, lanes, streams, heads,
-                               t->attend_batch, t->attend_ahead }, 8 * sizeof *spec);
+    memcpy(spec,
+           (uint32_t[]){ lanes * streams, head_dim, queries, lanes, streams, heads,
+                         t->attend_batch, t->attend_ahead },
+           8 * sizeof *spec);
     return 8;
 }
 
@@ -131,8 +137,14 @@ uint32_t tuning_max_tokens(const struct tuning *t)
 {
     if (!t->max_rounds)
         return CTL_MAX_TOK;
-    /* Of the delta kernel, per token: convolution, steps, results. */
-    return smaller(CTL_MAX_TOK, t->max_rounds / (16 + t->delta_passes));
+    /* Rounds of the delta kernel per token, at most: of the convolution (its
+     * items are channel quads), the gates, the scalars, the steps, the results,
+     * and as many again for the loops around those of a short tile. */
+    uint32_t group = t->delta_columns / t->delta_passes / t->delta_each * t->delta_parts;
+    uint32_t quads = 2 * STATE_DIM / 4 + t->delta_columns / 4;
+    uint32_t rounds = quads / group + 2 * t->delta_columns / 4 / group + 8 / group +
+                      t->delta_passes + 5;
+    return smaller(CTL_MAX_TOK, t->max_rounds / (2 * rounds));
 }
 
 uint32_t tuning_max_positions(const struct tuning *t, uint32_t head_dim, uint32_t queries)

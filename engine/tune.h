@@ -22,23 +22,23 @@ struct tuning {
     struct product_tuning product_one, product_many; /* one token, a chunk */
     struct product_tuning product_experts;           /* both; tokens is 1 */
     uint32_t embed_size, sample_size;                /* workgroups */
-    uint32_t lanes; /* most neighbouring invocations that share a vector; a
-                     * power of two, at most the subgroup size */
-    uint32_t delta_columns; /* value columns a workgroup: 32, 64 or 128 */
-    uint32_t delta_parts;   /* invocations that share a column */
-    uint32_t delta_each;    /* columns an invocation holds at once */
-    uint32_t delta_passes;  /* times it takes the next columns; 1: the state
-                             * stays in registers for a whole pass */
-    uint32_t attend_size;   /* workgroup */
-    uint32_t attend_floats; /* of queries that an invocation holds */
-    uint32_t attend_batch;  /* positions a round */
-    bool attend_ahead;      /* rounds are loaded one ahead */
-    uint32_t merge_size;    /* workgroup, where the head is not larger */
+    uint32_t lanes;           /* most neighbouring invocations that share a vector; a
+                               * power of two, at most the subgroup size */
+    uint32_t delta_columns;   /* value columns a workgroup: 32, 64 or 128 */
+    uint32_t delta_parts;     /* invocations that share a column */
+    uint32_t delta_each;      /* columns an invocation holds at once */
+    uint32_t delta_passes;    /* times it takes the next columns; 1: the state
+                               * stays in registers for a whole pass */
+    uint32_t attend_size;     /* workgroup */
+    uint32_t attend_floats;   /* of queries that an invocation holds */
+    uint32_t attend_batch;    /* positions a round */
+    bool attend_ahead;        /* rounds are loaded one ahead */
+    uint32_t merge_size;      /* workgroup, where the head is not larger */
     uint32_t chunk_tokens;    /* prefill tokens a submit */
     uint32_t prefill_splits;  /* of the positions, for a chunk */
     uint32_t split_positions; /* decode: positions worth a split of their own */
     uint32_t max_splits;
-    uint32_t max_rounds;      /* of all loops of an invocation; 0: no limit */
+    uint32_t max_rounds; /* of all loops of an invocation; 0: no limit */
 };
 
 /* The row for this device, with the subgroup size filled in. */
@@ -57,6 +57,7 @@ uint32_t tuning_merge(const struct tuning *t, bool int8, uint32_t head_dim,
 /* Most tokens of one pass, and most positions of one split, for which no
  * invocation makes more than max_rounds loop rounds. */
 uint32_t tuning_max_tokens(const struct tuning *t);
-uint32_t tuning_max_positions(const struct tuning *t, uint32_t head_dim, uint32_t queries);
+uint32_t tuning_max_positions(const struct tuning *t, uint32_t head_dim,
+                              uint32_t queries);
 
 #endif

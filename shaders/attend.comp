@@ -164,35 +164,35 @@ void attend_heads(uint head0, uint begin, uint end, uint lane, uint stream)
         }
     }
     /* Tested at its end, like all loops here: a CPU device would otherwise run
-     * the body once more with all lanes masked. All streams make the same
-     * rounds, because shuffles must not stand in divergent code. */
-    uint first = begin + stream;
+     * the body once more with all lanes masked. It counts what is the same for
+     * all streams: shuffles must not stand in divergent code. */
+    uint first = begin;
     if (AHEAD != 0)
-        load_batch(first, end, lane);
+        load_batch(first + stream, end, lane);
     do {
         if (AHEAD == 0)
-            load_batch(first, end, lane);
+            load_batch(first + stream, end, lane);
         KV_UNIT k[VALUES], v[VALUES];
         [[unroll]] for (uint i = 0; i < VALUES; i++) {
             k[i] = keys[i];
             v[i] = values[i];
         }
         if (AHEAD != 0)
-            load_batch(first + STREAMS * BATCH, end, lane);
+            load_batch(first + stream + STREAMS * BATCH, end, lane);
         float score[SCORES];
-        score_batch(first, end, k, score);
+        score_batch(first + stream, end, k, score);
         weigh_batch(score, v);
         first += STREAMS * BATCH;
-    } while (first - stream < end);
+    } while (first < end);
     if (STREAMS > 1)
         merge_streams(lane, stream);
     if (stream == 0)
         [[unroll]] for (uint h = 0; h < HEADS; h++) {
+            uint at = slot(head0 + h);
             [[unroll]] for (uint i = 0; i < OWN; i++)
-                sums[slot(head0 + h) * (D / 4) + kv_quad(i, lane, LANES)] = acc[h * OWN + i];
+                sums[at * (D / 4) + kv_quad(i, lane, LANES)] = acc[h * OWN + i];
             if (lane == 0)
-                maxima[ctl.n_tokens * p.n_head * p.splits * (D / 2) + slot(head0 + h)] =
-                    vec2(m[h], l[h]);
+                maxima[ctl.n_tokens * p.n_head * p.splits * (D / 2) + at] = vec2(m[h], l[h]);
         }
 }
 

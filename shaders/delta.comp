@@ -135,8 +135,9 @@ void convolve_tile(uint local, uint first, uint count)
     /* A k head's history belongs to the first v head that reads it. */
     bool first_reader = slice == 0 && head == (grouped ? k_head * rep : k_head);
     uint per = (count + SHARES - 1) / SHARES;
-    uint i = local;
+    uint base = 0;
     do {
+        uint i = base + local;
         uint item = i % ITEMS, from = i / ITEMS * per;
         uint vec = item;
         if (item < HEAD_VECS)
@@ -148,8 +149,8 @@ void convolve_tile(uint local, uint first, uint count)
         if (from < count && (SHARES * ITEMS % GROUP == 0 || i < SHARES * ITEMS))
             convolve_vec(item, vec, first, from, min(from + per, count),
                          item >= 2 * HEAD_VECS || first_reader);
-        i += GROUP;
-    } while (i - local < SHARES * ITEMS);
+        base += GROUP;
+    } while (base < SHARES * ITEMS);
 }
 
 /* What does not wait for the convolution. It is begun by other subgroups than
@@ -167,8 +168,9 @@ void gate_tile(uint local, uint first, uint count)
         }
         base += GROUP;
     } while (base < count * OWN_QUADS);
-    uint t = GROUP - 1 - local;
+    base = 0;
     do {
+        uint t = base + GROUP - 1 - local;
         if (t < count) {
             uint row = (first + t) * p.proj_stride;
             uint b = row + p.beta_offset + head, a = row + p.alpha_offset + head;
@@ -181,8 +183,8 @@ void gate_tile(uint local, uint first, uint count)
             float softplus = max(x, 0.0) + log(1.0 + exp(-abs(x)));
             pace_s[t] = vec2(exp(ssm_a[head] * softplus), 1.0 / (1.0 + exp(-proj[b])));
         }
-        t += GROUP;
-    } while (t - (GROUP - 1 - local) < count);
+        base += GROUP;
+    } while (base < count);
 }
 
 /* The scalars of one step, by eight neighbouring invocations. */
@@ -301,12 +303,12 @@ void main()
         convolve_tile(local, first, count);
         gate_tile(local, first, count);
         barrier();
-        uint i = local;
+        uint base = 0;
         do {
-            uint t = min(i / 8, count - 1); /* shuffles: no one may stay away */
-            prepare_step(t, i % 8, i < count * 8);
-            i += GROUP;
-        } while (i - local < count * 8);
+            uint t = min((base + local) / 8, count - 1); /* shuffles: all come */
+            prepare_step(t, local % 8, base + local < count * 8);
+            base += GROUP;
+        } while (base < count * 8);
         barrier();
         uint pass = 0;
         do {

@@ -39,9 +39,9 @@ void main()
     uint maxima_at = ctl.n_tokens * p.n_head * p.splits * (D / 2) + row;
     float top = NO_SCORE, sum = 0.0;
     vec4 acc = vec4(0.0);
-    uint share = part;
+    uint base = 0;
     do {
-        uint s = min(share, p.splits - 1);
+        uint share = base + part, s = min(share, p.splits - 1);
         vec2 ml = maxima[maxima_at + s];
         float score = share < p.splits ? ml.x : 2.0 * NO_SCORE;
         float m = max(top, score);
@@ -49,8 +49,8 @@ void main()
         acc = keep * acc + w * sums[(row + s) * QUADS + quad];
         sum = keep * sum + w * ml.y;
         top = m;
-        share += PARTS;
-    } while (share < p.splits);
+        base += PARTS;
+    } while (base < p.splits);
     if (PARTS > 1) {
         if (quad == 0)
             maxima_s[part] = vec2(top, sum);

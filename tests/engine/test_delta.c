@@ -65,10 +65,14 @@ static void rig_kernel(struct rig *r)
         tune.delta_passes = r->shape.passes;
     }
     uint32_t n = tuning_delta(&tune, r->shape.int8, spec);
-    HARNESS_OK(gpu_kernel_open(&r->kernel, r->gpu, kernel_module(KERNEL_DELTA), spec, n, &err),
-               &err);
-    struct gpu_dispatch d = { .kernel = &r->kernel, .push = &r->p, .label = "delta",
-                              .groups = { r->p.n_v * STATE_DIM / tune.delta_columns, 1, 1 } };
+    HARNESS_OK(
+        gpu_kernel_open(&r->kernel, r->gpu, kernel_module(KERNEL_DELTA), spec, n, &err),
+        &err);
+    struct gpu_dispatch d = { .kernel = &r->kernel,
+                              .push = &r->p,
+                              .label = "delta",
+                              .groups = { r->p.n_v * STATE_DIM / tune.delta_columns, 1,
+                                          1 } };
     for (int i = 0; i < N_BUFFERS; i++)
         d.bind[i] = gpu_span_all(&r->b[i]);
     HARNESS_OK(gpu_commands_open(&r->list, r->gpu, &err), &err);
@@ -80,19 +84,28 @@ static void rig_kernel(struct rig *r)
 static void rig_layout(struct rig *r, const struct shape *s)
 {
     uint32_t value = s->n_v * STATE_DIM, conv = 2 * s->n_k * STATE_DIM + value;
-    r->p = (struct push_delta){
-        .n_k = s->n_k, .n_v = s->n_v, .conv_dim = conv, .z_offset = conv + 8,
-        .beta_offset = conv + 8 + value + 1, .alpha_offset = conv + 8 + value + s->n_v + 2,
-        .ba_grouped = s->ba_grouped, .grouped_heads = s->grouped, .eps = 1e-6f
-    };
+    r->p = (struct push_delta){ .n_k = s->n_k,
+                                .n_v = s->n_v,
+                                .conv_dim = conv,
+                                .z_offset = conv + 8,
+                                .beta_offset = conv + 8 + value + 1,
+                                .alpha_offset = conv + 8 + value + s->n_v + 2,
+                                .ba_grouped = s->ba_grouped,
+                                .grouped_heads = s->grouped,
+                                .eps = 1e-6f };
     r->p.proj_stride = (r->p.alpha_offset + s->n_v + 7) / 8 * 8;
     const size_t planes = (size_t)ROOM_TOKENS * value;
-    const size_t bytes[N_BUFFERS] = {
-        [CTL] = sizeof(struct ctl_block), [PROJ] = ROOM_TOKENS * r->p.proj_stride * 4,
-        [HISTORY] = 6 * conv * 4, [CONV] = conv * 16, [DT] = s->n_v * 4, [A] = s->n_v * 4,
-        [NORM] = STATE_DIM * 4, [STATE] = (size_t)value * STATE_DIM * 4, [X] = planes * 4,
-        [S] = planes / ACT_BLOCK * 8, [SS] = planes / ACT_BLOCK * 4
-    };
+    const size_t bytes[N_BUFFERS] = { [CTL] = sizeof(struct ctl_block),
+                                      [PROJ] = ROOM_TOKENS * r->p.proj_stride * 4,
+                                      [HISTORY] = 6 * conv * 4,
+                                      [CONV] = conv * 16,
+                                      [DT] = s->n_v * 4,
+                                      [A] = s->n_v * 4,
+                                      [NORM] = STATE_DIM * 4,
+                                      [STATE] = (size_t)value * STATE_DIM * 4,
+                                      [X] = planes * 4,
+                                      [S] = planes / ACT_BLOCK * 8,
+                                      [SS] = planes / ACT_BLOCK * 4 };
     memcpy(r->bytes, bytes, sizeof bytes);
 }
 
@@ -102,8 +115,9 @@ static void rig_timeline(struct rig *r)
     size_t n_state = r->bytes[STATE] / 4, n_history = (size_t)3 * r->p.conv_dim;
     float *state = random_array(n_state, -0.2f, 0.2f);
     float *history = random_array(2 * n_history, -1, 1);
-    r->ref = (struct ref_delta){ .p = r->p, .conv = r->conv, .dt = r->dt, .a = r->a,
-                                 .norm = r->norm };
+    r->ref = (struct ref_delta){
+        .p = r->p, .conv = r->conv, .dt = r->dt, .a = r->a, .norm = r->norm
+    };
     r->ref.state = mem_array(n_state, sizeof(double));
     for (size_t i = 0; i < n_state; i++)
         r->ref.state[i] = state[i];
@@ -127,8 +141,9 @@ static struct rig *rig_open(struct gpu *gpu, const struct shape *s)
     r->a = random_array(s->n_v, -1.5f, -0.02f);
     r->norm = random_array(STATE_DIM, 0.5f, 1.5f);
     r->proj = random_array(r->bytes[PROJ] / 4, -2, 2);
-    const float *data[N_BUFFERS] = { [PROJ] = r->proj, [CONV] = r->conv, [DT] = r->dt,
-                                     [A] = r->a, [NORM] = r->norm };
+    const float *data[N_BUFFERS] = {
+        [PROJ] = r->proj, [CONV] = r->conv, [DT] = r->dt, [A] = r->a, [NORM] = r->norm
+    };
     for (int i = 0; i < N_BUFFERS; i++)
         if (i != STATE && i != HISTORY)
             r->b[i] = harness_buffer(gpu, data[i], r->bytes[i]);
@@ -143,7 +158,8 @@ static void rig_close(struct rig *r)
     gpu_kernel_close(&r->kernel, r->gpu);
     for (int i = 0; i < N_BUFFERS; i++)
         gpu_buffer_close(&r->b[i], r->gpu);
-    void *owned[] = { r->conv, r->dt, r->a, r->norm, r->proj, r->ref.state, r->ref.history, r };
+    void *owned[] = { r->conv, r->dt,        r->a,           r->norm,
+                      r->proj, r->ref.state, r->ref.history, r };
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
 }
@@ -153,9 +169,12 @@ static void rig_run(struct rig *r, size_t first, uint32_t n, bool stop)
 {
     struct err err = { "" };
     struct ctl_block ctl = { .pos = 5, .n_tokens = n, .side = r->side, .stop = stop };
-    HARNESS_OK(gpu_upload(r->gpu, gpu_span_at(&r->b[CTL], 0, sizeof ctl), &ctl, &err), &err);
-    HARNESS_OK(gpu_upload(r->gpu, gpu_span_at(&r->b[PROJ], 0, (uint64_t)n * r->p.proj_stride * 4),
-                          r->proj + first * r->p.proj_stride, &err), &err);
+    HARNESS_OK(gpu_upload(r->gpu, gpu_span_at(&r->b[CTL], 0, sizeof ctl), &ctl, &err),
+               &err);
+    HARNESS_OK(gpu_upload(r->gpu,
+                          gpu_span_at(&r->b[PROJ], 0, (uint64_t)n * r->p.proj_stride * 4),
+                          r->proj + first * r->p.proj_stride, &err),
+               &err);
     HARNESS_OK(gpu_submit(r->gpu, &r->list, 1, 1, &err), &err);
     HARNESS_OK(gpu_wait(r->gpu, 0, &err), &err);
     if (!stop)
@@ -288,8 +307,9 @@ static void test_worked_step(void)
 {
     double state[4] = { 1, 0, 0, 1 }, o[2];
     const double q[] = { 1, 0 }, k[] = { 0.6, 0.8 }, v[] = { 1, 2 };
-    ref_delta_step(&(struct ref_step){ .dim = 2, .q = q, .k = k, .v = v, .decay = 0.5,
-                                       .beta = 0.5 }, state, o);
+    ref_delta_step(
+        &(struct ref_step){ .dim = 2, .q = q, .k = k, .v = v, .decay = 0.5, .beta = 0.5 },
+        state, o);
     /* By hand; rows here are values, so the printed matrix is transposed. */
     const double want[] = { 0.71, 0.28, 0.48, 1.14 };
     for (int i = 0; i < 4; i++)
@@ -332,15 +352,20 @@ static void test_worked_example(void)
         r->proj[r->p.z_offset + i] = silu_inverse(1);
     }
     const float one = -1, zero = 0;
-    HARNESS_OK(gpu_upload(gpu, gpu_span_at(&r->b[STATE], 0, r->bytes[STATE]), state, &err), &err);
-    HARNESS_OK(gpu_upload(gpu, gpu_span_at(&r->b[CONV], 0, r->bytes[CONV]), conv, &err), &err);
-    HARNESS_OK(gpu_upload(gpu, gpu_span_at(&r->b[NORM], 0, STATE_DIM * 4), r->norm, &err), &err);
+    HARNESS_OK(
+        gpu_upload(gpu, gpu_span_at(&r->b[STATE], 0, r->bytes[STATE]), state, &err),
+        &err);
+    HARNESS_OK(gpu_upload(gpu, gpu_span_at(&r->b[CONV], 0, r->bytes[CONV]), conv, &err),
+               &err);
+    HARNESS_OK(gpu_upload(gpu, gpu_span_at(&r->b[NORM], 0, STATE_DIM * 4), r->norm, &err),
+               &err);
     HARNESS_OK(gpu_upload(gpu, gpu_span_at(&r->b[A], 0, 4), &one, &err), &err);
     HARNESS_OK(gpu_upload(gpu, gpu_span_at(&r->b[DT], 0, 4), &zero, &err), &err);
     rig_run(r, 0, 1, false);
     float *got = rig_read(r, STATE), *x = rig_read(r, X);
     CHECK(fabsf(got[0] - 0.71f) < 1e-6f && fabsf(got[1] - 0.28f) < 1e-6f);
-    CHECK(fabsf(got[STATE_DIM] - 0.48f) < 1e-6f && fabsf(got[STATE_DIM + 1] - 1.14f) < 1e-6f);
+    CHECK(fabsf(got[STATE_DIM] - 0.48f) < 1e-6f &&
+          fabsf(got[STATE_DIM + 1] - 1.14f) < 1e-6f);
     /* The example divides by sqrt(2), the kernel by sqrt(128). */
     CHECK(fabsf(x[0] * 8 - 0.5020458f) < 1e-6f && fabsf(x[1] * 8 - 0.3394113f) < 1e-6f);
     CHECK(got[2] == 0 && got[STATE_DIM + 2] == 0 && x[2] == 0);
@@ -371,10 +396,22 @@ static void test_workgroup_shapes(void)
     static const struct shape shapes[] = {
         { .n_k = 1, .n_v = 2, .kind = "cpu" },
         { .n_k = 1, .n_v = 2, .kind = "discrete", .int8 = true },
-        { .n_k = 2, .n_v = 2, .columns = 32, .parts = 1, .each = 1, .passes = 1, .int8 = true },
+        { .n_k = 2,
+          .n_v = 2,
+          .columns = 32,
+          .parts = 1,
+          .each = 1,
+          .passes = 1,
+          .int8 = true },
         { .n_k = 1, .n_v = 2, .columns = 32, .parts = 2, .each = 1, .passes = 2 },
         { .n_k = 1, .n_v = 2, .columns = 64, .parts = 4, .each = 2, .passes = 1 },
-        { .n_k = 1, .n_v = 2, .columns = 64, .parts = 8, .each = 1, .passes = 1, .int8 = true },
+        { .n_k = 1,
+          .n_v = 2,
+          .columns = 64,
+          .parts = 8,
+          .each = 1,
+          .passes = 1,
+          .int8 = true },
         { .n_k = 1, .n_v = 2, .columns = 128, .parts = 8, .each = 4, .passes = 4 },
         { .n_k = 1, .n_v = 2, .columns = 128, .parts = 8, .each = 1, .passes = 1 },
     };
@@ -398,8 +435,9 @@ static void test_token_by_token(void)
     struct gpu *gpu = harness_open();
     enum { TOKENS = 21 };
     for (int kind = 0; kind < 4; kind++) {
-        struct shape s = { .n_k = 2, .n_v = 4, .int8 = kind & 1,
-                           .kind = kind & 2 ? "discrete" : "cpu" };
+        struct shape s = {
+            .n_k = 2, .n_v = 4, .int8 = kind & 1, .kind = kind & 2 ? "discrete" : "cpu"
+        };
         random_state = 11;
         struct rig *whole = rig_open(gpu, &s);
         random_state = 11;
