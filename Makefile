@@ -171,5 +171,4 @@ clean:
 FORCE:
 .PHONY: all suite chat test asan tsan bench install uninstall format lint clean FORCE
 .DELETE_ON_ERROR:
-.SECONDARY:
 -include $(shell find $(B) -name '*.d' 2>/dev/null)
