@@ -42,7 +42,7 @@ static int choose(struct recorder *r)
         .groups = { 1, r->pass->tokens, 1 },
         .label = "choice of experts"
     };
-    uint32_t spec[] = { 64, hp->n_expert_used };
+    uint32_t spec[] = { r->e->tune.select_size, hp->n_expert_used };
     return forward_dispatch(r, &d, kernel_module(KERNEL_SELECT), spec, 2);
 }
 

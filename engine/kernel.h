@@ -59,7 +59,7 @@
     X(ROUTER, router, 7, 1u << 6, struct push_product)                         \
     /* 1 logits f32[t][experts + 1]  2 selection, per token uint ids[slots],   \
      * f32 weights[slots + 1], the last the shared expert's. Spec 1: slots.    \
-     * Size: 64. Grid: (1, tokens, 1) */                                       \
+     * Grid: (1, tokens, 1) */                                                 \
     X(SELECT, select, 3, 1u << 2, struct push_select)                          \
     /* 1 logits f32[n_vocab]  2 counts uint[n_vocab]: occurrences in the       \
      * timeline, advanced by the drawn id  3 out block.                        \

@@ -21,7 +21,7 @@ struct product_tuning {
 struct tuning {
     struct product_tuning product_one, product_many; /* one token, a chunk */
     struct product_tuning product_experts;           /* both; tokens is 1 */
-    uint32_t embed_size, sample_size;                /* workgroups */
+    uint32_t embed_size, sample_size, select_size;   /* workgroups */
     uint32_t lanes;           /* most neighbouring invocations that share a vector; a
                                * power of two, at most the subgroup size */
     uint32_t delta_columns;   /* value columns a workgroup: 32, 64 or 128 */

@@ -7,6 +7,7 @@
  * the same for a chunk and for one token. */
 #version 450
 #extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
 #include "ctl.glsl"
 
 layout(constant_id = 1) const uint SLOTS = 1;
@@ -17,63 +18,96 @@ layout(set = 0, binding = 1, std430) readonly buffer logits_block { float logits
 layout(set = 0, binding = 2, std430) writeonly buffer selection_block { uint selection[]; };
 
 const uint NONE = 0xffffffffu;
+const uint LEAST = 0xff800000u; /* minus infinity, as bits */
 /* Smallest sum of probabilities that weights are divided by. */
 const float MIN_SUM = 1.0 / 16384.0;
 
-/* Each invocation keeps the experts lane, lane + size, ... */
-shared float kept[SELECT_MAX_EXPERTS];
+/* All logits, four a word, with others that come after them all at the end. */
+shared vec4 kept[SELECT_MAX_EXPERTS / 4];
 shared float chosen[SELECT_MAX_SLOTS];
 
+/* Invocations of the one subgroup that chooses. */
+uint width()
+{
+    return min(gl_SubgroupSize, gl_WorkGroupSize.x);
+}
+
+void keep(uint from, uint quads)
+{
+    for (uint i = gl_LocalInvocationIndex; i < 4 * quads; i += gl_WorkGroupSize.x)
+        kept[i / 4][i & 3] = i < p.experts ? logits[from + i] : uintBitsToFloat(LEAST);
+}
+
 /* The best expert that comes after (logit, id) in the order of choice. */
-uint next_best(float logit, uint id, out float top)
+uint next_best(uint quads, float logit, uint id, out float top)
 {
     uint at = NONE;
-    float best = uintBitsToFloat(0xff800000u);
-    for (uint i = gl_SubgroupInvocationID; i < p.experts; i += gl_SubgroupSize) {
-        bool after = id == NONE || kept[i] < logit || (kept[i] == logit && i > id);
-        if (after && (at == NONE || kept[i] > best)) {
-            best = kept[i];
-            at = i;
+    float best = uintBitsToFloat(LEAST);
+    for (uint q = gl_SubgroupInvocationID; q < quads; q += width()) {
+        vec4 v = kept[q];
+        [[unroll]] for (uint c = 0; c < 4; c++) {
+            uint i = 4 * q + c;
+            bool after = id == NONE || v[c] < logit || (v[c] == logit && i > id);
+            if (after && (at == NONE || v[c] > best)) {
+                best = v[c];
+                at = i;
+            }
         }
     }
     top = subgroupMax(best);
     return subgroupMin(best == top ? at : NONE);
 }
 
-void main()
+/* The denominator of the softmax. */
+float sum_exp(uint quads, float top)
 {
-    uint token = gl_WorkGroupID.y, lane = gl_SubgroupInvocationID;
-    if (ctl.stop != 0 || token >= ctl.n_tokens || gl_SubgroupID != 0)
-        return;
-    uint from = token * (p.experts + 1), to = token * (2 * SLOTS + 1);
-    for (uint i = lane; i < p.experts; i += gl_SubgroupSize)
-        kept[i] = logits[from + i];
+    float sum = 0.0;
+    for (uint q = gl_SubgroupInvocationID; q < quads; q += width())
+        sum += dot(exp(kept[q] - top), vec4(1.0));
+    return subgroupAdd(sum);
+}
 
+/* Fills chosen; returns the sum of the probabilities in it. */
+float choose(uint quads, uint to)
+{
     float top = 0.0, logit = 0.0, all = 0.0, sum = 0.0;
     uint id = NONE;
     for (uint slot = 0; slot < SLOTS; slot++) {
         float best;
         /* Logits that are not numbers have no order: some expert, then. */
-        id = min(next_best(logit, id, best), p.experts - 1);
+        id = min(next_best(quads, logit, id, best), p.experts - 1);
         logit = best;
         if (slot == 0) {
             top = logit;
-            for (uint i = lane; i < p.experts; i += gl_SubgroupSize)
-                all += exp(kept[i] - top);
-            all = subgroupAdd(all);
+            all = sum_exp(quads, top);
         }
         float probability = exp(logit - top) / all;
         sum += probability;
-        if (lane == 0) {
+        if (gl_SubgroupInvocationID == 0) {
             chosen[slot] = probability;
             selection[to + slot] = id;
         }
     }
-    if (lane != 0)
+    return sum;
+}
+
+void main()
+{
+    uint token = gl_WorkGroupID.y, quads = (p.experts + 3) / 4;
+    if (ctl.stop != 0 || token >= ctl.n_tokens)
         return;
-    for (uint slot = 0; slot < SLOTS; slot++)
-        selection[to + SLOTS + slot] =
-            floatBitsToUint(chosen[slot] / max(sum, MIN_SUM) * p.scale);
-    float gate = logits[from + p.experts];
-    selection[to + 2 * SLOTS] = floatBitsToUint(1.0 / (1.0 + exp(-gate)));
+    uint from = token * (p.experts + 1), to = token * (2 * SLOTS + 1);
+    keep(from, quads);
+    barrier();
+    if (gl_SubgroupID != 0)
+        return;
+    float sum = choose(quads, to);
+    subgroupMemoryBarrierShared();
+    subgroupBarrier();
+    for (uint slot = gl_SubgroupInvocationID; slot <= SLOTS; slot += width()) {
+        float gate = logits[from + p.experts];
+        float weight = slot < SLOTS ? chosen[slot] / max(sum, MIN_SUM) * p.scale
+                                    : 1.0 / (1.0 + exp(-gate));
+        selection[to + SLOTS + slot] = floatBitsToUint(weight);
+    }
 }

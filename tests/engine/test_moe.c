@@ -5,11 +5,13 @@
 #include "tests/engine/products.h"
 
 #include <float.h>
+#include <inttypes.h>
 
 /* ---- choice -------------------------------------------------------------- */
 
 struct choice {
     uint32_t experts, slots, tokens, grid; /* grid: tokens that are launched */
+    uint32_t size;                         /* workgroup */
     float scale;
 };
 
@@ -27,7 +29,7 @@ static void check_choice(struct gpu *gpu, const struct choice *c, const float *l
         harness_buffer(gpu, got, (size_t)c->grid * stride * 4)
     };
     harness_run(gpu, &(struct harness_job){
-        .module = kernel_module(KERNEL_SELECT), .spec = { 64, c->slots }, .n_spec = 2,
+        .module = kernel_module(KERNEL_SELECT), .spec = { c->size, c->slots }, .n_spec = 2,
         .buffers = { &b[0], &b[1], &b[2] },
         .push = &(struct push_select){ .experts = c->experts, .scale = c->scale },
         .groups = { 1, c->grid, 1 } });
@@ -75,7 +77,9 @@ static float logit_of(uint32_t kind, uint32_t i)
 static void try_choice(struct gpu *gpu, uint32_t experts, uint32_t slots)
 {
     enum { KINDS = 8 };
-    struct choice c = { experts, slots, KINDS, KINDS + 2, slots % 2 ? 1.0f : 2.5f };
+    static const uint32_t sizes[] = { 8, 64, 256 };
+    struct choice c = { experts, slots, KINDS, KINDS + 2, sizes[(experts + slots) % 3],
+                        slots % 2 ? 1.0f : 2.5f };
     float *logits = mem_array((size_t)c.grid * (experts + 1), 4);
     for (uint32_t t = 0; t < c.grid; t++)
         for (uint32_t i = 0; i <= experts; i++)
@@ -450,5 +454,29 @@ static void test_router(void)
     harness_close(gpu);
 }
 
+/* ---- sizes --------------------------------------------------------------- */
+
+/* All experts of a layer are bound at once: what is too large for that is told
+ * before anything is read. */
+static void test_too_large_to_bind(void)
+{
+    struct gpu *gpu = harness_open();
+    struct err err = { "" };
+    const uint64_t most = gpu_info(gpu)->buffer_bytes, row = 64 * 4;
+    struct tensor t = { .name = "blk.7.ffn_down_exps.weight", .type = QUANT_F32,
+                        .n_dims = 3, .ne = { 64, most / row / 4, 4, 1 } };
+    struct pack_source one = { .parts = { &t }, .n_parts = 1 };
+    CHECK(pack_matrix_check(&one, gpu, &err) == 0);
+    t.ne[1] += 1 << 14;
+    CHECK(pack_matrix_check(&one, gpu, &err) < 0);
+    char numbers[128];
+    snprintf(numbers, sizeof numbers,
+             "needs %" PRIu64 " MiB in one piece, this device can bind %" PRIu64,
+             (t.ne[1] * 4 * row + (1 << 20) - 1) >> 20, most >> 20);
+    CHECK(strstr(err.text, t.name) && strstr(err.text, numbers));
+    harness_close(gpu);
+}
+
 TEST_MAIN(T(test_choice), T(test_choice_of_nan), T(test_experts_of_every_format),
-          T(test_experts_of_odd_shapes), T(test_no_tokens), T(test_router))
+          T(test_experts_of_odd_shapes), T(test_no_tokens), T(test_router),
+          T(test_too_large_to_bind))
