@@ -35,7 +35,9 @@ void answer_begin(struct answer *a, int64_t chat_id, int64_t parent_id,
         .ids_model = ids_model ? mem_strdup(ids_model) : NULL,
         .siblings = 1,
     };
-    tokens_add(&a->ids, header, n);
+    struct tokens ids = { 0 };
+    tokens_add(&ids, header, n);
+    a->ids = ids;
     rate_reset(&a->rate);
     lend(a);
 }

@@ -20,9 +20,9 @@
 #define ANSWER_SAVE_NS UINT64_C(1000000000) /* between saves while it grows */
 
 struct answer {
-    bool running;      /* EVENT_DONE has not come yet */
-    bool unsaved;      /* the store lacks something of it */
-    struct message m;  /* lends the buffers below; id 0 until the first token */
+    bool running;     /* EVENT_DONE has not come yet */
+    bool unsaved;     /* the store lacks something of it */
+    struct message m; /* lends the buffers below; id 0 until the first token */
     struct buf text, thinking;
     struct tokens ids; /* header and what was sampled */
     struct rate rate;

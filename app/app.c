@@ -16,8 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FRAME_NS UINT64_C(16666667)    /* 60 frames a second */
-#define STATUS_NS UINT64_C(250000000)  /* between frames in which only figures move */
+#define FRAME_NS  UINT64_C(16666667)  /* 60 frames a second */
+#define STATUS_NS UINT64_C(250000000) /* between frames in which only figures move */
 enum { FINISH_MS = 2000, SEARCH_HITS = 100 };
 
 struct app {
@@ -25,13 +25,13 @@ struct app {
     struct conversation *c;
     struct ui *ui;
     struct chat_list chats;
-    char *permanent;   /* notice while there is no other, or NULL */
-    bool changed;      /* the screen is not up to date */
+    char *permanent; /* notice while there is no other, or NULL */
+    bool changed;    /* the screen is not up to date */
     bool chats_changed;
     bool quit;
-    bool quit_failed;  /* leaving was tried and the answer could not be saved */
+    bool quit_failed; /* leaving was tried and the answer could not be saved */
     uint64_t drawn_ns;
-    int signo;         /* that ends the program, 0: none */
+    int signo; /* that ends the program, 0: none */
 };
 
 /* ---- drawing ------------------------------------------------------------- */
@@ -109,7 +109,7 @@ static void draw(struct app *a, uint64_t now_ns)
 static int draw_due(struct app *a)
 {
     uint64_t now = clock_ns();
-    uint64_t wait = a->changed                 ? FRAME_NS
+    uint64_t wait = a->changed                ? FRAME_NS
                     : conversation_busy(a->c) ? STATUS_NS
                                               : UINT64_MAX;
     if (wait == UINT64_MAX)
@@ -266,7 +266,9 @@ static void step(struct app *a, int timeout_ms)
 
 int app_run(struct desk *d, struct ui *ui, struct err *err)
 {
-    struct app a = { .d = d, .c = &d->c, .ui = ui, .changed = true, .chats_changed = true };
+    struct app a = {
+        .d = d, .c = &d->c, .ui = ui, .changed = true, .chats_changed = true
+    };
     const struct buf *notices = &d->env->notices;
     if (notices->len)
         a.permanent = mem_strndup(notices->v, strcspn(notices->v, "\n"));

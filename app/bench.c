@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PROMPT_TOKENS = 512, NEW_TOKENS = 128, RUNS = 3, STEPS = 8 };
+enum { PROMPT_TOKENS = 512, NEW_TOKENS = 128, RUNS = 3, RUNS_MAX = 1000, STEPS = 8 };
 
 struct bench {
     struct opened o;
@@ -83,7 +83,8 @@ static int rewind_to_depth(struct bench *b, struct err *err)
     if (b->depth)
         return sync_to(b, b->depth, err);
     first = first ? 0 : 1;
-    return session_sync(b->o.session, &first, 1, &(struct sync_params){ 0 }, &result, err);
+    return session_sync(b->o.session, &first, 1, &(struct sync_params){ 0 }, &result,
+                        err);
 }
 
 static int prefill_run(struct bench *b, double *tps, double *ttft_ms, struct err *err)
@@ -121,8 +122,8 @@ static int decode_run(struct bench *b, double *tps, struct err *err)
 
 static int measure(struct bench *b, bool prefill, struct result *r, struct err *err)
 {
-    double *tps = mem_array(b->runs, sizeof *tps);
-    double *ttft = mem_array(b->runs, sizeof *ttft);
+    double *tps = mem_zalloc(b->runs * sizeof *tps);
+    double *ttft = mem_zalloc(b->runs * sizeof *ttft);
     double warm_tps, warm_ttft;
     int rc = prefill ? prefill_run(b, &warm_tps, &warm_ttft, err)
                      : decode_run(b, &warm_tps, err);
@@ -217,12 +218,15 @@ int cmd_bench(struct env *env, struct err *err)
         .depth = or_default(o->depth, 0),
         .runs = or_default(o->runs, RUNS),
     };
-    struct result results[2];
+    struct result results[2] = { 0 };
     size_t n = 0;
     int rc = -1;
     uint64_t room = (uint64_t)b.depth + (b.prompt > b.count ? b.prompt : b.count) + 2;
+    if (b.runs > RUNS_MAX)
+        return err_set(err, "-r is at most %d", RUNS_MAX);
     if (!b.runs || (!b.prompt && !b.count))
-        return err_set(err, "there is nothing to measure: -r, and -p or -n, must be over 0");
+        return err_set(err,
+                       "there is nothing to measure: -r, and -p or -n, must be over 0");
     if (room > UINT32_MAX)
         return err_set(err, "%llu tokens are more than any context holds",
                        (unsigned long long)room);

@@ -18,7 +18,10 @@ void conversation_init(struct conversation *c, struct store *st, struct worker *
     *c = (struct conversation){
         .store = st,
         .worker = w,
-        .settings = { .thinking = -1, .temperature = -1, .top_p = -1, .min_p = -1,
+        .settings = { .thinking = -1,
+                      .temperature = -1,
+                      .top_p = -1,
+                      .min_p = -1,
                       .top_k = -1 },
         .chat = { .title = mem_strdup(""), .model = mem_strdup("") },
         .path.v = mem_alloc(sizeof(struct message)),
@@ -136,8 +139,8 @@ static int path_find(const struct conversation *c, int64_t id, size_t *at,
     return err_set(err, "that message is not on this branch");
 }
 
-int conversation_show_message(struct conversation *c, int64_t chat_id,
-                              int64_t message_id, struct err *err)
+int conversation_show_message(struct conversation *c, int64_t chat_id, int64_t message_id,
+                              struct err *err)
 {
     int64_t leaf;
     size_t at;
@@ -175,7 +178,8 @@ struct draft {
 
 static void draft_begin(struct draft *d, const struct conversation *c, size_t keep)
 {
-    *d = (struct draft){ .v = mem_array(keep + 2, sizeof *d->v), .n = keep,
+    *d = (struct draft){ .v = mem_array(keep + 2, sizeof *d->v),
+                         .n = keep,
                          .stored = keep };
     if (keep)
         memcpy(d->v, c->path.v, keep * sizeof *d->v);
@@ -265,8 +269,8 @@ failed:
 
 /* Stores a new user message after the first `keep` messages of the path and has
  * it answered. */
-static int send_after(struct conversation *c, size_t keep, const char *text,
-                      size_t bytes, struct err *err)
+static int send_after(struct conversation *c, size_t keep, const char *text, size_t bytes,
+                      struct err *err)
 {
     struct draft d;
     struct prompt p = { 0 };
@@ -277,8 +281,7 @@ static int send_after(struct conversation *c, size_t keep, const char *text,
     draft_begin(&d, c, keep);
     if (!c->chat.id && system && *system)
         draft_add(&d, ROLE_SYSTEM, system, strlen(system), NULL);
-    draft_add(&d, ROLE_USER, text, bytes,
-              keep < c->path.len ? &c->path.v[keep] : NULL);
+    draft_add(&d, ROLE_USER, text, bytes, keep < c->path.len ? &c->path.v[keep] : NULL);
     if (c->phase == MODEL_READY) {
         if (generate_compose(c, d.v, d.n, &p, err) < 0)
             goto out;

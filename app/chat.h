@@ -28,8 +28,8 @@ struct chat_settings {
     int64_t top_k;                    /* -1 */
     uint64_t seed;
     bool has_seed;
-    uint32_t max_tokens;              /* of an answer; 0: what fits */
-    uint32_t ctx_tokens;              /* that were asked for; 0: none were */
+    uint32_t max_tokens; /* of an answer; 0: what fits */
+    uint32_t ctx_tokens; /* that were asked for; 0: none were */
 };
 
 enum model_phase { MODEL_NONE, MODEL_LOADING, MODEL_READY, MODEL_UNUSABLE };
@@ -42,9 +42,9 @@ struct conversation {
     struct log *log;
     struct chat_settings settings;
 
-    struct chat chat;          /* shown; id 0: a new one, not stored yet */
-    struct message_list path;  /* its stored branch, with room for one more */
-    bool shared;               /* another program has it open too */
+    struct chat chat;         /* shown; id 0: a new one, not stored yet */
+    struct message_list path; /* its stored branch, with room for one more */
+    bool shared;              /* another program has it open too */
 
     enum model_phase phase;
     char *model_path;
@@ -55,14 +55,14 @@ struct conversation {
     uint32_t ctx_tokens;
     uint64_t load_done, load_total;
 
-    struct answer answer;      /* running, or the last one */
-    bool stale;                /* path is to be read again: it lacks the answer */
-    int64_t waiting_leaf;      /* a message to be answered once there is a model, 0 */
-    uint32_t variant;          /* how many answers that message has already */
+    struct answer answer; /* running, or the last one */
+    bool stale;           /* path is to be read again: it lacks the answer */
+    int64_t waiting_leaf; /* a message to be answered once there is a model, 0 */
+    uint32_t variant;     /* how many answers that message has already */
     uint32_t ctx_used;
     uint64_t snapshot_bytes;
-    bool save_failed;          /* the last try to save the answer did */
-    char *notice;              /* for the user, one line, or NULL */
+    bool save_failed; /* the last try to save the answer did */
+    char *notice;     /* for the user, one line, or NULL */
 };
 
 /* Shows a new conversation, with every setting left to the model. store, worker,
@@ -83,8 +83,8 @@ bool conversation_event(struct conversation *c, const struct worker_event *e);
 /* Shows a stored conversation; 0: a new, empty one. A running answer goes on. */
 int conversation_show(struct conversation *c, int64_t chat_id, struct err *err);
 /* The same, with the branch that holds a message (0: any). */
-int conversation_show_message(struct conversation *c, int64_t chat_id,
-                              int64_t message_id, struct err *err);
+int conversation_show_message(struct conversation *c, int64_t chat_id, int64_t message_id,
+                              struct err *err);
 /* The branch, with the answer that is being written at its end. Lent until the
  * next call of any function here. */
 const struct message *conversation_messages(struct conversation *c, size_t *n);

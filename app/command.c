@@ -5,10 +5,10 @@
 
 #include <string.h>
 
-#define B(id) OPTION_BIT(id)
+#define B(id)          OPTION_BIT(id)
 #define ENGINE_OPTIONS (B(MODEL) | B(CTX) | B(DEVICE) | B(MATH) | B(VALIDATE))
-#define SAMPLING_OPTIONS                                                       \
-    (B(SYSTEM) | B(COUNT) | B(TEMP) | B(TOP_K) | B(TOP_P) | B(MIN_P) | B(SEED) |  \
+#define SAMPLING_OPTIONS                                                         \
+    (B(SYSTEM) | B(COUNT) | B(TEMP) | B(TOP_K) | B(TOP_P) | B(MIN_P) | B(SEED) | \
      B(THINK) | B(INCOGNITO))
 
 static const struct command commands[] = {
@@ -58,7 +58,8 @@ static void usage(struct buf *out, const struct command *c)
 
 void command_help_all(struct buf *out)
 {
-    buf_str(out, "Tern " TERN_VERSION " - chats with language models on this machine\n\n");
+    buf_str(out,
+            "Tern " TERN_VERSION " - chats with language models on this machine\n\n");
     for (size_t i = 0; i < COMMANDS; i++) {
         struct buf left = BUF_INIT;
         usage(&left, &commands[i]);

@@ -15,11 +15,11 @@
 enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_INTERRUPTED = 130 };
 
 struct command {
-    const char *name;      /* "" for the full-screen program */
-    const char *arguments; /* as the help prints them */
+    const char *name;       /* "" for the full-screen program */
+    const char *arguments;  /* as the help prints them */
     int min_args, max_args; /* max_args -1: any number */
-    uint64_t options;      /* OPTION_BITs */
-    const char *help;      /* one line */
+    uint64_t options;       /* OPTION_BITs */
+    const char *help;       /* one line */
     /* Returns an exit status, or -1 with the reason in err. */
     int (*run)(struct env *env, struct err *err);
 };

@@ -105,14 +105,15 @@ static const char *value_set(struct reading *r, const struct key *key, const cha
             *(int64_t *)field = choice;
         return NULL;
     case MATH:
-        if (strcmp(value, "int8") && strcmp(value, "float") && strcmp(value, "auto"))
+        if (strcmp(value, "int8") != 0 && strcmp(value, "float") != 0 &&
+            strcmp(value, "auto") != 0)
             return "auto, int8 or float";
         *(enum math_path *)field = !strcmp(value, "int8")    ? MATH_INT8
                                    : !strcmp(value, "float") ? MATH_FLOAT
                                                              : MATH_AUTO;
         return NULL;
     case START:
-        if (strcmp(value, "new") && strcmp(value, "last"))
+        if (strcmp(value, "new") != 0 && strcmp(value, "last") != 0)
             return "new or last";
         *(bool *)field = !strcmp(value, "last");
         return NULL;
@@ -141,8 +142,15 @@ int config_load(struct config *c, const char *path, struct buf *notes, struct er
 {
     struct buf text = BUF_INIT;
     *c = (struct config){
-        .ctx = -1, .device = -1, .top_k = -1, .temperature = -1, .top_p = -1,
-        .min_p = -1, .thinking = -1, .mouse = true, .colours = true,
+        .ctx = -1,
+        .device = -1,
+        .top_k = -1,
+        .temperature = -1,
+        .top_p = -1,
+        .min_p = -1,
+        .thinking = -1,
+        .mouse = true,
+        .colours = true,
     };
     if (!path || (access(path, F_OK) < 0 && errno == ENOENT))
         return 0;

@@ -14,11 +14,11 @@
 #include <stdint.h>
 
 struct config {
-    char *model;  /* path, or NULL; ~/ is replaced */
-    char *system; /* system prompt of new conversations, or NULL */
-    int64_t ctx, device, top_k;        /* -1: not set */
-    double temperature, top_p, min_p;  /* -1: not set */
-    int64_t thinking;                  /* -1: the model's way; 0, 1 */
+    char *model;                      /* path, or NULL; ~/ is replaced */
+    char *system;                     /* system prompt of new conversations, or NULL */
+    int64_t ctx, device, top_k;       /* -1: not set */
+    double temperature, top_p, min_p; /* -1: not set */
+    int64_t thinking;                 /* -1: the model's way; 0, 1 */
     enum math_path math;
     bool mouse, colours; /* true unless set */
     bool start_last;     /* open the last conversation, not a new one */

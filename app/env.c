@@ -81,8 +81,10 @@ int env_chat_id(struct store *st, const char *name, int64_t *id, struct err *err
         return *id ? 0 : err_set(err, "there is no conversation yet");
     }
     if (!parse_int(name, 1, INT64_MAX, id))
-        return err_set(err, "\"%s\" is no conversation: give its number from tern ls, or "
-                            "last", name);
+        return err_set(err,
+                       "\"%s\" is no conversation: give its number from tern ls, or "
+                       "last",
+                       name);
     return 0;
 }
 
@@ -139,8 +141,9 @@ char *env_model_path(const struct env *env, struct err *err)
                                                   : env->conf.model;
     char *path = named ? mem_strdup(named) : shipped_model();
     if (!path)
-        err_set(err, "there is no model file: name one with -m FILE, in TERN_MODEL, or as "
-                     "model = FILE in the configuration");
+        err_set(err,
+                "there is no model file: name one with -m FILE, in TERN_MODEL, or as "
+                "model = FILE in the configuration");
     return path;
 }
 

@@ -38,8 +38,7 @@ void env_log_open(struct env *env);
 int env_store(struct env *env, struct store **out, struct err *err);
 /* The same for programs that go on without: where the file cannot be used, an
  * empty store in memory and a notice. *kept: whether anything will be kept. */
-int env_store_or_memory(struct env *env, struct store **out, bool *kept,
-                        struct err *err);
+int env_store_or_memory(struct env *env, struct store **out, bool *kept, struct err *err);
 
 /* The model file: -m, TERN_MODEL, the configuration, or the shipped one beside
  * the program or under the install prefix. malloced; NULL with the reason. */

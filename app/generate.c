@@ -218,8 +218,9 @@ static void end_notice(struct conversation *c, const struct worker_event *e)
         conversation_notice(c, "the answer failed: %s", e->text);
         log_line(c->log, LOG_ERROR, "answer failed: %s", e->text);
     } else if (e->state == STATE_LENGTH && c->ctx_used >= c->ctx_tokens) {
-        conversation_notice(c, "context full: %u of %u tokens; start a new conversation "
-                               "or edit an earlier message",
+        conversation_notice(c,
+                            "context full: %u of %u tokens; start a new conversation "
+                            "or edit an earlier message",
                             c->ctx_used, c->ctx_tokens);
     } else if (c->ctx_used > c->ctx_tokens / 10 * 8) {
         conversation_notice(c, "the context is nearly full: %u of %u tokens", c->ctx_used,

@@ -121,7 +121,8 @@ static void device_print(const struct device_info *d, int number, bool chosen)
     out_printf("%d%s ", number, chosen ? "*" : " ");
     out_line(d->name);
     buf_printf(&b, "%s, driver %s, Vulkan %u.%u.%u, ", d->kind, d->driver,
-               d->api_version >> 22, d->api_version >> 12 & 0x3ff, d->api_version & 0xfff);
+               d->api_version >> 22, d->api_version >> 12 & 0x3ff,
+               d->api_version & 0xfff);
     bytes_format(&b, d->memory_bytes);
     buf_str(&b, " of memory, buffers up to ");
     bytes_format(&b, d->buffer_bytes);

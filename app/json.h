@@ -39,11 +39,17 @@ void json_bool(struct json_writer *w, bool v);
 enum { JSON_MAX_DEPTH = 32 };
 #define JSON_MAX_BYTES ((size_t)64 << 20)
 
-enum json_kind { JSON_NULL, JSON_BOOL, JSON_NUMBER, JSON_STRING, JSON_ARRAY, JSON_OBJECT };
+enum json_kind {
+    JSON_NULL,
+    JSON_BOOL,
+    JSON_NUMBER,
+    JSON_STRING,
+    JSON_ARRAY,
+    JSON_OBJECT
+};
 
 /* A value is known by its index in the document; 0 is no value. */
 struct json_doc;
-
 
 /* Reads one RFC 8259 value that fills the text but for white space: no
  * comments, no trailing commas, no unpaired surrogates, valid UTF-8, at most

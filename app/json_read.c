@@ -15,14 +15,14 @@
 /* 24 bytes, since a hostile file can have a node for every second byte. Offsets
  * into texts fit 32 bits: texts are no longer than JSON_MAX_BYTES. */
 struct node {
-    uint8_t kind;     /* enum json_kind */
-    bool integral;    /* a number: integer holds it, not number */
+    uint8_t kind;  /* enum json_kind */
+    bool integral; /* a number: integer holds it, not number */
     uint32_t next;
     struct span {
         uint32_t at, bytes;
-    } key;            /* members: the name */
+    } key; /* members: the name */
     union {
-        struct span text;  /* strings */
+        struct span text; /* strings */
         int64_t integer;
         double number;
         struct {
@@ -210,7 +210,7 @@ static int read_number(struct reader *r, struct node *v)
 static int read_word(struct reader *r, const char *word)
 {
     size_t n = strlen(word);
-    if ((size_t)(r->end - r->p) < n || memcmp(r->p, word, n))
+    if ((size_t)(r->end - r->p) < n || memcmp(r->p, word, n) != 0)
         return bad(r, "a value that is none");
     r->p += n;
     return 0;
@@ -305,9 +305,7 @@ int json_parse(struct json_doc **out, const char *text, size_t n, struct err *er
         return err_set(err, "%zu bytes of JSON are more than the %zu allowed", n,
                        JSON_MAX_BYTES);
     struct json_doc *d = mem_zalloc(sizeof *d);
-    struct reader r = {
-        .d = d, .start = text, .p = text, .end = text + n, .err = err
-    };
+    struct reader r = { .d = d, .start = text, .p = text, .end = text + n, .err = err };
     uint32_t root;
     node_new(d, JSON_NULL);
     int rc = read_value(&r, &root);

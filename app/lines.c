@@ -27,11 +27,11 @@ struct lines {
     struct buf message; /* lines before this one, which ended in a backslash */
     bool interactive;   /* prompts and hints are wanted */
     bool eof, quit;
-    bool prompted;      /* the prompt stands there */
-    bool answering;     /* an answer was asked for and its end not printed */
-    bool failed;        /* something was said on standard error */
-    char last;          /* last byte of the answer printed */
-    int signo;          /* that ends the program, 0: none */
+    bool prompted;  /* the prompt stands there */
+    bool answering; /* an answer was asked for and its end not printed */
+    bool failed;    /* something was said on standard error */
+    char last;      /* last byte of the answer printed */
+    int signo;      /* that ends the program, 0: none */
 };
 
 static void say(struct lines *l, const char *text)
@@ -141,7 +141,8 @@ static void answer_end(struct lines *l)
     if (!l->answering || conversation_busy(l->c))
         return;
     l->answering = false;
-    l->failed = l->failed || m->state == STATE_FAILED || !answer_has_message(&l->c->answer);
+    l->failed =
+        l->failed || m->state == STATE_FAILED || !answer_has_message(&l->c->answer);
     if (l->last && l->last != '\n')
         out_printf("\n");
     if (l->interactive && m->stats.decode_tps > 0)
@@ -159,18 +160,15 @@ static void signals_handle(struct lines *l)
     int signo = signals_take(l->d->signal_fd);
     if (!signo)
         return;
-    if (signo != SIGINT) {
-        l->signo = signo;
-        l->quit = true;
-    } else if (conversation_busy(l->c)) {
+    if (signo == SIGINT && conversation_busy(l->c)) {
         conversation_stop(l->c);
-    } else if (!l->interactive) {
-        l->signo = signo;
-        l->quit = true;
-    } else {
+    } else if (signo == SIGINT && l->interactive) {
         buf_truncate(&l->message, 0);
         out_printf("\n");
         say(l, "Ctrl+D or /quit leaves");
+    } else {
+        l->signo = signo;
+        l->quit = true;
     }
 }
 

@@ -27,7 +27,8 @@ static int ids_parse(const char *text, struct tokens *out, struct err *err)
         if (n < sizeof word)
             memcpy(word, at, n);
         if (!parse_int(word, 0, INT32_MAX, &id))
-            return err_set(err, "--ids needs numbers with commas between, not \"%s\"", text);
+            return err_set(err, "--ids needs numbers with commas between, not \"%s\"",
+                           text);
         tokens_push(out, (int32_t)id);
         at += n;
         at += *at == ',';
@@ -124,7 +125,8 @@ int cmd_logits(struct env *env, struct err *err)
     if (!l.count)
         return err_set(err, "-n must be over 0");
     if (ids_parse(o->ids, &l.prompt, err) < 0 ||
-        opened_open(&l.o, env, OPEN_SESSION, (uint32_t)l.prompt.len + l.count + 1, err) < 0)
+        opened_open(&l.o, env, OPEN_SESSION, (uint32_t)l.prompt.len + l.count + 1, err) <
+            0)
         goto out;
     if (o->dump && file_writer_open(&l.dump, o->dump, err) < 0)
         goto out;
@@ -162,7 +164,8 @@ int cmd_tokenize(struct env *env, struct err *err)
     struct buf text = BUF_INIT;
     struct tokens ids = { 0 };
     int rc = -1;
-    if (opened_open(&o, env, OPEN_MODEL, 0, err) < 0 || text_read(&env->opt, &text, err) < 0)
+    if (opened_open(&o, env, OPEN_MODEL, 0, err) < 0 ||
+        text_read(&env->opt, &text, err) < 0)
         goto out;
     model_tokenize(o.model, buf_cstr(&text), text.len,
                    env->opt.special ? TOKENIZE_SPECIAL : 0, &ids);

@@ -17,14 +17,14 @@
 static void locale_set(void)
 {
     setlocale(LC_CTYPE, "");
-    if (strcmp(nl_langinfo(CODESET), "UTF-8"))
+    if (strcmp(nl_langinfo(CODESET), "UTF-8") != 0)
         setlocale(LC_CTYPE, "C.UTF-8");
 }
 
 static int usage_error(const struct err *err, const struct command *c)
 {
-    note_printf("tern%s%s: %s; see tern help%s%s", *c->name ? " " : "", c->name, err->text,
-                *c->name ? " " : "", c->name);
+    note_printf("tern%s%s: %s; see tern help%s%s", *c->name ? " " : "", c->name,
+                err->text, *c->name ? " " : "", c->name);
     return EXIT_USAGE;
 }
 
@@ -67,14 +67,15 @@ int main(int argc, char **argv)
     int first = 1 + named;
     if (first > argc)
         first = argc;
-    int rc = env_open(&env, argc - first, argv + first,
-                      c->options | OPTION_BIT(HELP) | (named ? 0 : OPTION_BIT(VERSION)),
-                      &err);
+    int rc =
+        env_open(&env, argc - first, argv + first,
+                 c->options | OPTION_BIT(HELP) | (named ? 0 : OPTION_BIT(VERSION)), &err);
     if (rc == 0 && !env.opt.help &&
         (env.opt.n_args < c->min_args ||
          (c->max_args >= 0 && env.opt.n_args > c->max_args)))
-        rc = err_set(&err, env.opt.n_args < c->min_args ? "%s is missing"
-                                                        : "too many arguments; it takes %s",
+        rc = err_set(&err,
+                     env.opt.n_args < c->min_args ? "%s is missing"
+                                                  : "too many arguments; it takes %s",
                      *c->arguments ? c->arguments : "none");
     rc = rc < 0 ? usage_error(&err, c) : command_run(c, &env);
     bool exit_now = env.exit_now;

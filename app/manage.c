@@ -93,8 +93,7 @@ int cmd_show(struct env *env, struct err *err)
     struct message_list path = { 0 };
     int64_t id;
     int rc = -1;
-    if (env_store(env, &st, err) < 0 ||
-        env_chat_id(st, env->opt.args[0], &id, err) < 0 ||
+    if (env_store(env, &st, err) < 0 || env_chat_id(st, env->opt.args[0], &id, err) < 0 ||
         store_chat_get(st, id, &chat, err) < 0 ||
         store_path(st, chat.leaf_id, &path, err) < 0)
         goto out;

@@ -22,7 +22,7 @@ struct row {
     const char *argument, *help;
 };
 
-#define ROW(id, name, letter, kind, field, argument, help)                     \
+#define ROW(id, name, letter, kind, field, argument, help) \
     { name, letter, kind, offsetof(struct options, field), argument, help },
 static const struct row rows[] = { OPTIONS(ROW) };
 #undef ROW
@@ -95,12 +95,12 @@ static int value_set(struct options *o, const struct row *row, const char *name,
         break;
     case ONOFF:
         *(int64_t *)field = !strcmp(value, "on");
-        if (strcmp(value, "on") && strcmp(value, "off"))
+        if (strcmp(value, "on") != 0 && strcmp(value, "off") != 0)
             wanted = "on or off";
         break;
     case MATH:
         *(enum math_path *)field = !strcmp(value, "int8") ? MATH_INT8 : MATH_FLOAT;
-        if (strcmp(value, "int8") && strcmp(value, "float"))
+        if (strcmp(value, "int8") != 0 && strcmp(value, "float") != 0)
             wanted = "int8 or float";
         break;
     }
@@ -154,9 +154,18 @@ int options_parse(struct options *o, int argc, char **argv, uint64_t allowed,
                   struct err *err)
 {
     *o = (struct options){
-        .count = -1, .top_k = -1, .ctx = -1, .device = -1, .prompt = -1,
-        .depth = -1, .runs = -1, .top = -1, .temperature = -1, .top_p = -1,
-        .min_p = -1, .thinking = -1,
+        .count = -1,
+        .top_k = -1,
+        .ctx = -1,
+        .device = -1,
+        .prompt = -1,
+        .depth = -1,
+        .runs = -1,
+        .top = -1,
+        .temperature = -1,
+        .top_p = -1,
+        .min_p = -1,
+        .thinking = -1,
     };
     o->args = mem_array((size_t)argc + 1, sizeof *o->args);
     bool only_args = false;

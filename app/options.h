@@ -13,46 +13,43 @@
 #include <stdint.h>
 
 /* Constant, long name, letter, kind, field, argument, help. */
-#define OPTIONS(X)                                                                   \
-    X(MODEL, "model", 'm', TEXT, model, "FILE", "the model file (GGUF)")             \
-    X(CHAT, "chat", 'c', TEXT, chat, "ID", "a conversation: its number, or last")    \
-    X(NEW, "new", 0, FLAG, new_chat, NULL, "start a new conversation")               \
-    X(SYSTEM, "system", 's', TEXT, system, "TEXT",                                   \
-      "system prompt of a new conversation")                                         \
-    X(COUNT, "count", 'n', COUNT, count, "N", "tokens to generate at most")          \
-    X(TEMP, "temp", 0, REAL, temperature, "T",                                       \
-      "temperature; 0 always takes the likeliest")                                   \
-    X(TOP_K, "top-k", 0, COUNT, top_k, "K", "sample among the K likeliest tokens")   \
-    X(TOP_P, "top-p", 0, SHARE, top_p, "P",                                          \
-      "sample among the likeliest that add up to P")                                 \
-    X(MIN_P, "min-p", 0, SHARE, min_p, "P",                                          \
-      "drop tokens below P times the likeliest")                                     \
-    X(SEED, "seed", 0, SEED, seed, "N", "the same seed gives the same answer")       \
-    X(THINK, "think", 0, ONOFF, thinking, "on|off",                                  \
-      "reason before answering, where the model can choose")                         \
-    X(JSON, "json", 0, FLAG, json, NULL, "print JSON")                               \
-    X(QUIET, "quiet", 'q', FLAG, quiet, NULL, "no figures on standard error")        \
-    X(INCOGNITO, "incognito", 0, FLAG, incognito, NULL,                              \
-      "keep nothing of this on disk")                                                \
-    X(CTX, "ctx", 0, COUNT, ctx, "N", "context size in tokens")                      \
-    X(DEVICE, "device", 0, COUNT, device, "N",                                       \
-      "Vulkan device, as numbered by tern devices")                                  \
-    X(MATH, "math", 0, MATH, math, "int8|float",                                     \
-      "arithmetic of the matrix products")                                           \
-    X(VALIDATE, "validate", 0, FLAG, validate, NULL,                                 \
-      "load the Vulkan validation layers")                                           \
-    X(FORMAT, "format", 0, TEXT, format, "md|json", "form of the export")            \
-    X(NO_THINKING, "no-thinking", 0, FLAG, no_thinking, NULL, "leave reasoning out") \
-    X(PROMPT, "prompt", 'p', COUNT, prompt, "N", "prompt tokens to measure with")    \
-    X(DEPTH, "depth", 'd', COUNT, depth, "N", "tokens already in the context")       \
-    X(RUNS, "runs", 'r', COUNT, runs, "N", "measured runs")                          \
-    X(IDS, "ids", 0, TEXT, ids, "1,2,3", "token ids of the prompt")                  \
-    X(TOP, "top", 0, COUNT, top, "K", "how many of the likeliest tokens to show")    \
-    X(DUMP, "dump", 0, TEXT, dump, "FILE",                                           \
-      "write the logits, little-endian f32, a row a token")                          \
-    X(SPECIAL, "special", 0, FLAG, special, NULL,                                    \
-      "control-token text becomes control tokens")                                   \
-    X(HELP, "help", 'h', FLAG, help, NULL, "this help")                              \
+#define OPTIONS(X)                                                                      \
+    X(MODEL, "model", 'm', TEXT, model, "FILE", "the model file (GGUF)")                \
+    X(CHAT, "chat", 'c', TEXT, chat, "ID", "a conversation: its number, or last")       \
+    X(NEW, "new", 0, FLAG, new_chat, NULL, "start a new conversation")                  \
+    X(SYSTEM, "system", 's', TEXT, system, "TEXT",                                      \
+      "system prompt of a new conversation")                                            \
+    X(COUNT, "count", 'n', COUNT, count, "N", "tokens to generate at most")             \
+    X(TEMP, "temp", 0, REAL, temperature, "T",                                          \
+      "temperature; 0 always takes the likeliest")                                      \
+    X(TOP_K, "top-k", 0, COUNT, top_k, "K", "sample among the K likeliest tokens")      \
+    X(TOP_P, "top-p", 0, SHARE, top_p, "P",                                             \
+      "sample among the likeliest that add up to P")                                    \
+    X(MIN_P, "min-p", 0, SHARE, min_p, "P", "drop tokens below P times the likeliest")  \
+    X(SEED, "seed", 0, SEED, seed, "N", "the same seed gives the same answer")          \
+    X(THINK, "think", 0, ONOFF, thinking, "on|off",                                     \
+      "reason before answering, where the model can choose")                            \
+    X(JSON, "json", 0, FLAG, json, NULL, "print JSON")                                  \
+    X(QUIET, "quiet", 'q', FLAG, quiet, NULL, "no figures on standard error")           \
+    X(INCOGNITO, "incognito", 0, FLAG, incognito, NULL, "keep nothing of this on disk") \
+    X(CTX, "ctx", 0, COUNT, ctx, "N", "context size in tokens")                         \
+    X(DEVICE, "device", 0, COUNT, device, "N",                                          \
+      "Vulkan device, as numbered by tern devices")                                     \
+    X(MATH, "math", 0, MATH, math, "int8|float", "arithmetic of the matrix products")   \
+    X(VALIDATE, "validate", 0, FLAG, validate, NULL,                                    \
+      "load the Vulkan validation layers")                                              \
+    X(FORMAT, "format", 0, TEXT, format, "md|json", "form of the export")               \
+    X(NO_THINKING, "no-thinking", 0, FLAG, no_thinking, NULL, "leave reasoning out")    \
+    X(PROMPT, "prompt", 'p', COUNT, prompt, "N", "prompt tokens to measure with")       \
+    X(DEPTH, "depth", 'd', COUNT, depth, "N", "tokens already in the context")          \
+    X(RUNS, "runs", 'r', COUNT, runs, "N", "measured runs")                             \
+    X(IDS, "ids", 0, TEXT, ids, "1,2,3", "token ids of the prompt")                     \
+    X(TOP, "top", 0, COUNT, top, "K", "how many of the likeliest tokens to show")       \
+    X(DUMP, "dump", 0, TEXT, dump, "FILE",                                              \
+      "write the logits, little-endian f32, a row a token")                             \
+    X(SPECIAL, "special", 0, FLAG, special, NULL,                                       \
+      "control-token text becomes control tokens")                                      \
+    X(HELP, "help", 'h', FLAG, help, NULL, "this help")                                 \
     X(VERSION, "version", 0, FLAG, version, NULL, "the program's version")
 
 #define OPTION_ROW(id, ...) OPTION_##id,

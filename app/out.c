@@ -77,7 +77,8 @@ int in_read_all(size_t limit_bytes, struct buf *out, struct err *err)
             return 0;
         buf_add(out, piece, (size_t)n);
         if (out->len - before > limit_bytes)
-            return err_set(err, "standard input is larger than the %zu bytes allowed here",
+            return err_set(err,
+                           "standard input is larger than the %zu bytes allowed here",
                            limit_bytes);
     }
 }

@@ -3,8 +3,8 @@
 #include "app/rate.h"
 
 #define WINDOW_NS UINT64_C(2000000000)
-#define SLOT_NS UINT64_C(25000000)
-#define STALL_NS UINT64_C(1000000000)
+#define SLOT_NS   UINT64_C(25000000)
+#define STALL_NS  UINT64_C(1000000000)
 
 _Static_assert(WINDOW_NS / SLOT_NS < RATE_SLOTS, "the ring holds the window");
 

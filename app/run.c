@@ -21,12 +21,12 @@
 struct run {
     struct env *env;
     struct desk desk;
-    struct conversation *c; /* the desk's */
-    bool streams;      /* the answer goes out as it comes */
+    struct conversation *c;  /* the desk's */
+    bool streams;            /* the answer goes out as it comes */
     bool interrupted, leave; /* by the first and the second signal */
     bool shows_loading;
-    bool output_lost;  /* standard output takes no more */
-    char last;         /* last byte printed */
+    bool output_lost; /* standard output takes no more */
+    char last;        /* last byte printed */
 };
 
 /* ---- the prompt ----------------------------------------------------------- */

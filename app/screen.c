@@ -91,9 +91,9 @@ int cmd_chat(struct env *env, struct err *err)
     if (desk_show(&d, err) < 0)
         goto out;
     char *history = history_load(d.store);
-    const struct ui_params params = {
-        .mouse = env->conf.mouse, .colours = env->conf.colours, .history = history
-    };
+    const struct ui_params params = { .mouse = env->conf.mouse,
+                                      .colours = env->conf.colours,
+                                      .history = history };
     if (ui_open(&ui, &params, &reason) == 0) {
         rc = screen_run(&d, ui, err);
     } else {

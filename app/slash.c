@@ -16,7 +16,8 @@ static enum slash_result new_run(struct conversation *c, const char *arg, struct
     return conversation_show(c, 0, err) < 0 ? SLASH_FAILED : SLASH_DONE;
 }
 
-static enum slash_result open_run(struct conversation *c, const char *arg, struct err *err)
+static enum slash_result open_run(struct conversation *c, const char *arg,
+                                  struct err *err)
 {
     int64_t id;
     if (!parse_int(arg, 1, INT64_MAX, &id)) {
@@ -50,7 +51,8 @@ static enum slash_result model_run(struct conversation *c, const char *arg,
     return SLASH_DONE;
 }
 
-static enum slash_result temp_run(struct conversation *c, const char *arg, struct err *err)
+static enum slash_result temp_run(struct conversation *c, const char *arg,
+                                  struct err *err)
 {
     double v;
     if (!parse_real(arg, 0, 100, &v)) {
@@ -118,7 +120,8 @@ static enum slash_result export_run(struct conversation *c, const char *arg,
     return rc < 0 ? SLASH_FAILED : SLASH_DONE;
 }
 
-static enum slash_result quit_run(struct conversation *c, const char *arg, struct err *err)
+static enum slash_result quit_run(struct conversation *c, const char *arg,
+                                  struct err *err)
 {
     (void)c;
     (void)arg;
@@ -126,7 +129,8 @@ static enum slash_result quit_run(struct conversation *c, const char *arg, struc
     return SLASH_QUIT;
 }
 
-static enum slash_result help_run(struct conversation *c, const char *arg, struct err *err);
+static enum slash_result help_run(struct conversation *c, const char *arg,
+                                  struct err *err);
 
 static const struct slash {
     const char *name, *argument, *help;
@@ -147,7 +151,8 @@ static const struct slash {
 
 enum { SLASHES = sizeof slashes / sizeof *slashes };
 
-static enum slash_result help_run(struct conversation *c, const char *arg, struct err *err)
+static enum slash_result help_run(struct conversation *c, const char *arg,
+                                  struct err *err)
 {
     struct buf b = BUF_INIT;
     (void)arg;
@@ -181,7 +186,8 @@ enum slash_result slash_run(struct conversation *c, const char *text, struct err
         buf_truncate(&clean, clean.len - 1);
     enum slash_result result = SLASH_FAILED;
     size_t i = 0;
-    while (i < SLASHES && (strlen(slashes[i].name) != n || memcmp(slashes[i].name, name, n)))
+    while (i < SLASHES &&
+           (strlen(slashes[i].name) != n || memcmp(slashes[i].name, name, n) != 0))
         i++;
     if (i < SLASHES)
         result = slashes[i].run(c, buf_cstr(&clean), err);

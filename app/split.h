@@ -10,11 +10,11 @@
 
 struct splitter {
     const struct model *model;
-    bool thinking;     /* the next id is reasoning */
-    bool started;      /* this part has text; line breaks before it are dropped */
-    size_t newlines;   /* line breaks at the end of the reasoning, held back until
-                        * more reasoning follows */
-    struct buf held;   /* bytes of a code point that is not whole yet */
+    bool thinking;   /* the next id is reasoning */
+    bool started;    /* this part has text; line breaks before it are dropped */
+    size_t newlines; /* line breaks at the end of the reasoning, held back until
+                      * more reasoning follows */
+    struct buf held; /* bytes of a code point that is not whole yet */
 };
 
 /* header: the ids with which the answer begins; an open <think> among them

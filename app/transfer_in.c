@@ -19,7 +19,7 @@ struct import {
     int64_t chat_id;
     struct pair {
         int64_t theirs, ours; /* ids of messages, ascending */
-    } *ids;
+    } * ids;
     size_t n_ids;
 };
 
@@ -112,9 +112,9 @@ static int get_message(const struct import *im, uint32_t object, struct message 
         .created_ms = get_int(d, object, "created_ms"),
         .stats = get_stats(d, json_get(d, object, "stats")),
     };
-    bool clean = copy_text(d, json_get(d, object, "text"), &m->text, &m->text_bytes) &&
-                 copy_text(d, json_get(d, object, "thinking"), &m->thinking,
-                           &m->thinking_bytes);
+    bool clean =
+        copy_text(d, json_get(d, object, "text"), &m->text, &m->text_bytes) &&
+        copy_text(d, json_get(d, object, "thinking"), &m->thinking, &m->thinking_bytes);
     if (role < 0)
         return err_set(err, "its role is none of system, user and assistant");
     if (!m->text || !clean)
@@ -179,7 +179,7 @@ static int document_check(const struct json_doc *d, struct err *err)
     uint32_t root = json_root(d);
     const char *format = get_text(d, root, "format");
     int64_t version = get_int(d, root, "version");
-    if (!format || strcmp(format, "tern-conversation"))
+    if (!format || strcmp(format, "tern-conversation") != 0)
         return err_set(err, "this is not a conversation that Tern has exported");
     if (version != 1)
         return err_set(err, "the file has version %lld, this program reads version 1",
@@ -199,8 +199,8 @@ int transfer_import(struct store *st, const char *json, size_t n, int64_t *chat_
     if (json_parse(&d, json, n, err) < 0 || document_check(d, err) < 0)
         goto out;
     im.d = d;
-    im.ids = mem_array(json_count(d, json_get(d, json_root(d), "messages")),
-                       sizeof *im.ids);
+    im.ids =
+        mem_array(json_count(d, json_get(d, json_root(d), "messages")), sizeof *im.ids);
     if (messages_import(&im, err) < 0 || chat_import(&im, st, err) < 0)
         goto out;
     *chat_id = im.chat_id;
@@ -218,7 +218,7 @@ int cmd_import(struct env *env, struct err *err)
     struct buf b = BUF_INIT;
     int64_t id;
     int rc = !strcmp(path, "-") ? in_read_all(JSON_MAX_BYTES, &b, err)
-                            : file_read_all(path, JSON_MAX_BYTES, &b, err);
+                                : file_read_all(path, JSON_MAX_BYTES, &b, err);
     if (rc < 0 || (rc = env_store(env, &st, err)) < 0)
         goto out;
     rc = transfer_import(st, buf_cstr(&b), b.len, &id, err);

@@ -172,12 +172,11 @@ int cmd_export(struct env *env, struct err *err)
     struct buf b = BUF_INIT;
     int64_t id;
     int rc = -1;
-    if (strcmp(format, "md") && strcmp(format, "json")) {
+    if (strcmp(format, "md") != 0 && strcmp(format, "json") != 0) {
         err_set(err, "--format needs md or json, not \"%s\"", format);
         return -1;
     }
-    if (env_store(env, &st, err) < 0 ||
-        env_chat_id(st, env->opt.args[0], &id, err) < 0)
+    if (env_store(env, &st, err) < 0 || env_chat_id(st, env->opt.args[0], &id, err) < 0)
         goto out;
     rc = !strcmp(format, "md") ? transfer_markdown(st, id, thinking, &b, err)
                                : transfer_json(st, id, thinking, &b, err);

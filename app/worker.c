@@ -21,7 +21,7 @@
 enum { REQUESTS = 8, EVENTS = 256 };
 enum { MAX_STEPS = 8 };
 #define SUBMIT_SECONDS 0.05 /* of one submit at most: the screen is to flow */
-#define PROGRESS_NS UINT64_C(30000000)
+#define PROGRESS_NS    UINT64_C(30000000)
 
 struct request {
     char *load_path;               /* malloced: load this model */
@@ -153,7 +153,8 @@ static void prefill_progress(void *arg, size_t done, size_t total)
 {
     struct worker *w = arg;
     /* n - 1 tokens are to be in the timeline; those not evaluated are reused. */
-    progress_post(w, &(struct worker_event){ .kind = EVENT_PREFILL, .done = done,
+    progress_post(w, &(struct worker_event){ .kind = EVENT_PREFILL,
+                                             .done = done,
                                              .total = total,
                                              .reused = w->n_tokens - 1 - total });
 }
@@ -234,8 +235,7 @@ static int decode(struct run *r, uint32_t steps, struct err *err)
         r->stats.ttft_ms = (double)(r->first_ns - r->g->asked_ns) / 1e6;
     }
     double seconds = (double)(r->last_ns - from) / 1e9 / (double)(n ? n : 1);
-    r->step_seconds =
-        r->step_seconds > 0 ? 0.5 * (r->step_seconds + seconds) : seconds;
+    r->step_seconds = r->step_seconds > 0 ? 0.5 * (r->step_seconds + seconds) : seconds;
     r->stats.generated_tokens += (uint32_t)n;
     if (r->last_ns > r->first_ns)
         r->stats.decode_tps = (double)(r->stats.generated_tokens - 1) * 1e9 /

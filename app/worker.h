@@ -18,42 +18,42 @@
 struct worker;
 
 struct worker_params {
-    int device;          /* as in engine_params */
+    int device; /* as in engine_params */
     enum math_path math;
     bool validate;
     uint32_t ctx_tokens; /* 0: as session_open chooses; at most the model's */
 };
 
 struct generation {
-    struct tokens ids;    /* the prompt; worker_generate takes it over */
-    size_t header;        /* where in it the answer's header begins */
+    struct tokens ids; /* the prompt; worker_generate takes it over */
+    size_t header;     /* where in it the answer's header begins */
     struct tokens_marks {
-        size_t *v, n;     /* where to keep state snapshots; taken over */
+        size_t *v, n; /* where to keep state snapshots; taken over */
     } marks;
     struct sampler_params sampler;
-    uint32_t max_tokens;  /* 0: as many as the context holds */
-    uint64_t asked_ns;    /* clock_ns of the user's request */
+    uint32_t max_tokens; /* 0: as many as the context holds */
+    uint64_t asked_ns;   /* clock_ns of the user's request */
 };
 
 enum worker_event_kind {
-    EVENT_LOADING, /* done, total: bytes */
-    EVENT_READY,   /* model, engine, ctx_tokens */
+    EVENT_LOADING,  /* done, total: bytes */
+    EVENT_READY,    /* model, engine, ctx_tokens */
     EVENT_UNUSABLE, /* text: why there is no model now */
-    EVENT_PREFILL, /* done, total: tokens to evaluate; reused */
-    EVENT_TOKENS,  /* ids; text and thinking as far as they are whole */
-    EVENT_DONE,    /* state, stats; text: the reason if state is FAILED */
+    EVENT_PREFILL,  /* done, total: tokens to evaluate; reused */
+    EVENT_TOKENS,   /* ids; text and thinking as far as they are whole */
+    EVENT_DONE,     /* state, stats; text: the reason if state is FAILED */
 };
 
 struct worker_event {
     enum worker_event_kind kind;
     enum message_state state;
     uint64_t done, total, reused;
-    const struct model *model;   /* valid until the next worker_load or close */
-    struct engine_info *engine;  /* malloced */
+    const struct model *model;  /* valid until the next worker_load or close */
+    struct engine_info *engine; /* malloced */
     uint32_t ctx_tokens, ctx_used;
     uint64_t snapshot_bytes;
     struct tokens ids;
-    char *text, *thinking;       /* malloced or NULL; UTF-8 without NUL */
+    char *text, *thinking; /* malloced or NULL; UTF-8 without NUL */
     size_t text_bytes, thinking_bytes;
     struct message_stats stats;
 };

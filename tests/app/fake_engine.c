@@ -25,6 +25,7 @@ struct session {
     size_t marks[64];
     size_t n_marks;
     const char *answer; /* what is left of it */
+    uint64_t due_ns;    /* when the next token comes */
 };
 
 static void wait_s(double s)
@@ -32,6 +33,15 @@ static void wait_s(double s)
     struct timespec t = { (time_t)s, (long)((s - (double)(time_t)s) * 1e9) };
     if (s > 0)
         nanosleep(&t, NULL);
+}
+
+/* Tokens come on a schedule, so that a busy machine does not slow them down. */
+static void wait_step(uint64_t *due_ns)
+{
+    *due_ns += (uint64_t)(fake.step_s * 1e9);
+    uint64_t now = clock_ns();
+    if (*due_ns > now)
+        wait_s((double)(*due_ns - now) * 1e-9);
 }
 
 /* ---- model --------------------------------------------------------------- */
@@ -71,8 +81,8 @@ const struct model_info *model_info(const struct model *m)
     return &m->info;
 }
 
-void model_tokenize(const struct model *m, const char *text, size_t bytes,
-                    unsigned flags, struct tokens *out)
+void model_tokenize(const struct model *m, const char *text, size_t bytes, unsigned flags,
+                    struct tokens *out)
 {
     (void)m;
     (void)flags;
@@ -168,13 +178,13 @@ int device_list(struct device_info *out, size_t max, size_t *n, int *chosen,
     *n = 1;
     *chosen = 0;
     if (max)
-        out[0] = (struct device_info){ .name = "fake device", .kind = "cpu",
-                                       .usable = true };
+        out[0] =
+            (struct device_info){ .name = "fake device", .kind = "cpu", .usable = true };
     return 0;
 }
 
-int engine_open(struct engine **out, const struct model *m,
-                const struct engine_params *p, struct err *err)
+int engine_open(struct engine **out, const struct model *m, const struct engine_params *p,
+                struct err *err)
 {
     *out = NULL;
     fake.n_engines++;
@@ -202,8 +212,8 @@ void engine_info(const struct engine *e, struct engine_info *out)
 
 /* ---- session ------------------------------------------------------------- */
 
-int session_open(struct session **out, struct engine *e,
-                 const struct session_params *p, struct err *err)
+int session_open(struct session **out, struct engine *e, const struct session_params *p,
+                 struct err *err)
 {
     *out = NULL;
     fake.n_sessions++;
@@ -262,8 +272,7 @@ static void mark_keep(struct session *s, const struct sync_params *p)
 }
 
 int session_sync(struct session *s, const int32_t *ids, size_t n,
-                 const struct sync_params *p, struct sync_result *result,
-                 struct err *err)
+                 const struct sync_params *p, struct sync_result *result, struct err *err)
 {
     *result = (struct sync_result){ 0 };
     uint64_t from = clock_ns();
@@ -298,7 +307,8 @@ int session_sync(struct session *s, const int32_t *ids, size_t n,
     if (!result->cancelled)
         tokens_push(&s->ids, ids[n - 1]);
     result->evaluated = s->evaluated - start;
-    result->seconds = (double)(clock_ns() - from) * 1e-9;
+    s->due_ns = clock_ns();
+    result->seconds = (double)(s->due_ns - from) * 1e-9;
     return 0;
 }
 
@@ -329,7 +339,7 @@ int session_decode(struct session *s, uint32_t steps, const struct sampler_param
     if (s->ids.len + steps > s->ctx_tokens)
         return err_set(err, "the context of %u tokens is full", s->ctx_tokens);
     for (uint32_t i = 0; i < steps; i++) {
-        wait_s(fake.step_s);
+        wait_step(&s->due_ns);
         ids[i] = token_next(s);
         tokens_push(&s->ids, ids[i]);
         s->evaluated++;

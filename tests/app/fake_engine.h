@@ -27,10 +27,10 @@ struct fake_script {
     const char *answers[8];
     double step_s, prefill_s, load_s; /* a token; a token; a model */
     uint32_t ctx_tokens, chunk_tokens;
-    bool opens_thinking;              /* the header of an answer ends in <think> */
+    bool opens_thinking; /* the header of an answer ends in <think> */
     const char *model_fails, *engine_fails, *refusal;
     unsigned decode_fails_at, session_fails_at, engine_fails_at; /* nth call; 0: never */
-    const char *model_name;           /* NULL: "Fake" */
+    const char *model_name;                                      /* NULL: "Fake" */
 
     /* Seen. */
     struct tokens prompts[FAKE_PROMPTS];

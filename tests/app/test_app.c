@@ -115,9 +115,11 @@ static void test_run_to_pipe(void)
     CHECK(piped("export 2", "", &out, &errors) == 0);
     CHECK(strstr(buf_cstr(&out), "## User\n\ntwo\nlines\n\n## Assistant"));
     CHECK(piped("run -c last --json more", "", &out, &errors) == 0);
-    CHECK(!strncmp(buf_cstr(&out), "{\"text\":\"Paris \u6f22 \\u001b]52;c;eA==\\u0007.\","
-                                   "\"thinking\":\"hm\",\"conversation\":2,"
-                                   "\"stop\":\"eos\",\"prompt_tokens\":", 90));
+    CHECK(!strncmp(buf_cstr(&out),
+                   "{\"text\":\"Paris \u6f22 \\u001b]52;c;eA==\\u0007.\","
+                   "\"thinking\":\"hm\",\"conversation\":2,"
+                   "\"stop\":\"eos\",\"prompt_tokens\":",
+                   90));
     CHECK(strchr(buf_cstr(&out), '\n') == out.v + out.len - 1);
     CHECK(piped("ls", "", &out, &errors) == 0);
     CHECK(strstr(buf_cstr(&out), "    2  ") == out.v && strstr(out.v, "two\n    1  "));
@@ -159,7 +161,8 @@ static void test_run_limits(void)
     fake.ctx_tokens = 64;
     CHECK(piped("run -n 4 -q --json x", "", &out, &errors) == 0);
     CHECK(strstr(buf_cstr(&out), "\"text\":\"0123\"") &&
-          strstr(out.v, "\"stop\":\"length\"") && strstr(out.v, "\"generated_tokens\":4"));
+          strstr(out.v, "\"stop\":\"length\"") &&
+          strstr(out.v, "\"generated_tokens\":4"));
     CHECK(piped("run -q 01234567890123456789012345678901234567890123456789", "", &out,
                 &errors) == 1);
     CHECK(strstr(buf_cstr(&errors), "context full") && out.len == 0);
@@ -246,7 +249,8 @@ static void text_update(struct terminal *t)
         if (*s != '\033') {
             buf_char(&t->text, *s++);
         } else if (*++s == '[') {
-            s += 1 + strcspn(s + 1, "@ABCDEFGHIJKLMNOPQRSTUVWXYZ`abcdefghijklmnopqrstuvwxyz");
+            s += 1 +
+                 strcspn(s + 1, "@ABCDEFGHIJKLMNOPQRSTUVWXYZ`abcdefghijklmnopqrstuvwxyz");
             s += *s != 0;
         } else if (*s) {
             s += *s == '(' && s[1] ? 2 : 1;
@@ -344,8 +348,9 @@ static void test_screen_two_turns(void)
     check_restored(&t);
     terminal_release(&t);
     CHECK(piped("show last", "", &out, &errors) == 0);
-    CHECK(strstr(buf_cstr(&out), "You:\ncapital?\n\nAnswer:\nParis-it-is\n\nYou:\nriver?\n\n"
-                                 "Answer:\nSeine-it-is\n"));
+    CHECK(strstr(buf_cstr(&out),
+                 "You:\ncapital?\n\nAnswer:\nParis-it-is\n\nYou:\nriver?\n\n"
+                 "Answer:\nSeine-it-is\n"));
     /* And again from the store. */
     terminal_start(&t, "-c last", 24, 80);
     terminal_wait(&t, "Seine-it-is");

@@ -35,12 +35,12 @@ static void bench_open_db(struct bench *b, const char *path)
 }
 
 /* Takes events until the condition holds or ten seconds are over. */
-#define PUMP_UNTIL(b, cond)                                                    \
-    do {                                                                       \
-        uint64_t pump_end_ = clock_ns() + UINT64_C(10000000000);               \
-        while (!(cond) && clock_ns() < pump_end_)                              \
-            pump(b);                                                           \
-        REQUIRE(cond);                                                         \
+#define PUMP_UNTIL(b, cond)                                      \
+    do {                                                         \
+        uint64_t pump_end_ = clock_ns() + UINT64_C(10000000000); \
+        while (!(cond) && clock_ns() < pump_end_)                \
+            pump(b);                                             \
+        REQUIRE(cond);                                           \
     } while (0)
 
 static void pump(struct bench *b)
@@ -99,10 +99,10 @@ static void check_texts(struct bench *b, const char *const *texts, size_t n)
     for (size_t i = 0; i < n; i++)
         CHECK_STR(message_at(b, i)->text, texts[i]);
 }
-#define CHECK_TEXTS(b, ...)                                                    \
-    do {                                                                       \
-        const char *const texts_[] = { __VA_ARGS__ };                          \
-        check_texts(b, texts_, sizeof texts_ / sizeof *texts_);                \
+#define CHECK_TEXTS(b, ...)                                     \
+    do {                                                        \
+        const char *const texts_[] = { __VA_ARGS__ };           \
+        check_texts(b, texts_, sizeof texts_ / sizeof *texts_); \
     } while (0)
 
 static bool begins_with(const struct tokens *all, const int32_t *ids, size_t n)

@@ -43,10 +43,11 @@ static void test_values(void)
     struct config c;
     struct buf notes = BUF_INIT;
     setenv("HOME", "/srv/x", 1);
-    REQUIRE(load(&c, "# comment\n; another\nmodel = ~/m.gguf\nctx=8192\ntemperature = 0.7\n"
-                     "top_k=20\ntop_p=0.8\nmin_p = 0.05\nmouse = off\ncolours=no\n"
-                     "thinking = on\nmath=float\nstart = last\ndevice=2\n"
-                     "system = You are terse ; and # exact.\n   Answer in one line.\n",
+    REQUIRE(load(&c,
+                 "# comment\n; another\nmodel = ~/m.gguf\nctx=8192\ntemperature = 0.7\n"
+                 "top_k=20\ntop_p=0.8\nmin_p = 0.05\nmouse = off\ncolours=no\n"
+                 "thinking = on\nmath=float\nstart = last\ndevice=2\n"
+                 "system = You are terse ; and # exact.\n   Answer in one line.\n",
                  &notes) == 0);
     CHECK_STR(buf_cstr(&notes), "");
     CHECK_STR(c.model, "/srv/x/m.gguf");
@@ -62,8 +63,8 @@ static void test_notes(void)
 {
     struct config c;
     struct buf notes = BUF_INIT;
-    REQUIRE(load(&c, "colour = red\nctx = many\nmouse = maybe\n[net]\nctx = 5\n", &notes)
-            == 0);
+    REQUIRE(load(&c, "colour = red\nctx = many\nmouse = maybe\n[net]\nctx = 5\n",
+                 &notes) == 0);
     CHECK_STR(buf_cstr(&notes), "config: unknown key \"colour\"\n"
                                 "config: ctx needs a whole number, not \"many\"\n"
                                 "config: mouse needs on or off, not \"maybe\"\n"

@@ -32,8 +32,9 @@ static void test_round_trip_text(void)
     size_t n = 0;
     for (unsigned c = 0; c < 128; c++)
         all[n++] = (char)c;
-    n += (size_t)snprintf(all + n, sizeof all - n,
-                          "\xc2\x80\xc2\x9f\u00e9\u2028\u202e\U0001f468\u200d\U0001f469\\\"");
+    n += (size_t)snprintf(
+        all + n, sizeof all - n,
+        "\xc2\x80\xc2\x9f\u00e9\u2028\u202e\U0001f468\u200d\U0001f469\\\"");
     struct buf b = BUF_INIT;
     struct json_writer w = { .out = &b };
     json_open(&w, '{');
@@ -124,8 +125,17 @@ static void test_tree(void)
 
 static void test_accepts(void)
 {
-    const char *good[] = { "0", "-0", "1e5", "1.25E-3", "\"\"", "null", "[]", "{}",
-                           "\"\\ud83d\\ude00\"", "\"\\/\\u0000\"", " [1 ,2]\r\n" };
+    const char *good[] = { "0",
+                           "-0",
+                           "1e5",
+                           "1.25E-3",
+                           "\"\"",
+                           "null",
+                           "[]",
+                           "{}",
+                           "\"\\ud83d\\ude00\"",
+                           "\"\\/\\u0000\"",
+                           " [1 ,2]\r\n" };
     for (size_t i = 0; i < sizeof good / sizeof *good; i++)
         CHECK(accepts(good[i]));
 }
@@ -133,13 +143,45 @@ static void test_accepts(void)
 static void test_refuses(void)
 {
     const char *bad[] = {
-        "",       " ",        "nul",     "truefalse", "01",         "1.",
-        ".5",     "+1",       "1e",      "-",         "0x10",       "1e999",
-        "Infinity", "NaN",    "'a'",     "\"a",       "\"\n\"",     "\"\\x41\"",
-        "\"\\u12\"", "\"\\ud800\"", "\"\\ud800\\u0041\"", "\"\\udc00\"",
-        "\"\xff\"", "\"\xc0\x80\"", "\"\xed\xa0\x80\"",   "[1,]",   "[1 2]",
-        "[",      "]",        "{\"a\"}", "{\"a\":}",  "{a:1}",      "{\"a\":1,}",
-        "[1]x",   "/**/1",    "{\"a\" 1}", "\"\\",    "\"\\u",      "[1,,2]",
+        "",
+        " ",
+        "nul",
+        "truefalse",
+        "01",
+        "1.",
+        ".5",
+        "+1",
+        "1e",
+        "-",
+        "0x10",
+        "1e999",
+        "Infinity",
+        "NaN",
+        "'a'",
+        "\"a",
+        "\"\n\"",
+        "\"\\x41\"",
+        "\"\\u12\"",
+        "\"\\ud800\"",
+        "\"\\ud800\\u0041\"",
+        "\"\\udc00\"",
+        "\"\xff\"",
+        "\"\xc0\x80\"",
+        "\"\xed\xa0\x80\"",
+        "[1,]",
+        "[1 2]",
+        "[",
+        "]",
+        "{\"a\"}",
+        "{\"a\":}",
+        "{a:1}",
+        "{\"a\":1,}",
+        "[1]x",
+        "/**/1",
+        "{\"a\" 1}",
+        "\"\\",
+        "\"\\u",
+        "[1,,2]",
         "11111111111111111111111111111111111111111111111111111111111111111111111",
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {

@@ -22,8 +22,10 @@ static void test_forms(void)
 {
     struct options o;
     struct err err;
-    REQUIRE(parse(&o, "-m a.gguf -n7 --temp=0.5 hello --seed 18446744073709551615 -c last "
-                      "--json --math int8 --think off - world", ALL, &err) == 0);
+    REQUIRE(parse(&o,
+                  "-m a.gguf -n7 --temp=0.5 hello --seed 18446744073709551615 -c last "
+                  "--json --math int8 --think off - world",
+                  ALL, &err) == 0);
     CHECK_STR(o.model, "a.gguf");
     CHECK(o.count == 7 && o.temperature == 0.5 && o.json && o.has_seed);
     CHECK(o.seed == UINT64_MAX && o.math == MATH_INT8 && o.thinking == 0);

@@ -28,7 +28,9 @@ static int64_t add(struct store *st, int64_t chat, int64_t parent, enum role rol
         .created_ms = 1700000000000 + parent,
         .text = mem_strdup(text),
         .text_bytes = strlen(text),
-        .stats = { .prompt_tokens = 7, .generated_tokens = 3, .ttft_ms = 0.1,
+        .stats = { .prompt_tokens = 7,
+                   .generated_tokens = 3,
+                   .ttft_ms = 0.1,
                    .decode_tps = 1.0 / 3 },
     };
     if (role == ROLE_ASSISTANT) {
@@ -183,22 +185,31 @@ static void test_refusals(void)
     refuse(st, HEAD "\"messages\":{}}", "no list");
     refuse(st, HEAD "\"messages\":[1]}", "message 1");
     refuse(st, HEAD "\"messages\":[{\"id\":1,\"role\":\"user\"}]}", "no proper text");
-    refuse(st, HEAD "\"messages\":[{\"id\":1,\"role\":\"robot\",\"text\":\"\"}]}", "role");
+    refuse(st, HEAD "\"messages\":[{\"id\":1,\"role\":\"robot\",\"text\":\"\"}]}",
+           "role");
     refuse(st, HEAD "\"messages\":[{\"id\":0,\"role\":\"user\",\"text\":\"\"}]}", "id");
     refuse(st, HEAD "\"messages\":[{\"id\":1e3,\"role\":\"user\",\"text\":\"\"}]}", "id");
-    refuse(st, HEAD "\"messages\":[{\"id\":1,\"parent\":1,\"role\":\"user\",\"text\":\"\"}]}",
+    refuse(st,
+           HEAD "\"messages\":[{\"id\":1,\"parent\":1,\"role\":\"user\",\"text\":\"\"}]}",
            "parent 1");
-    refuse(st, HEAD "\"messages\":[{\"id\":2,\"role\":\"user\",\"text\":\"a\"},"
-                    "{\"id\":2,\"role\":\"user\",\"text\":\"b\"}]}", "message 2");
-    refuse(st, HEAD "\"messages\":[{\"id\":2,\"role\":\"user\",\"text\":\"a\"},"
-                    "{\"id\":3,\"parent\":4,\"role\":\"user\",\"text\":\"b\"}]}",
+    refuse(st,
+           HEAD "\"messages\":[{\"id\":2,\"role\":\"user\",\"text\":\"a\"},"
+                "{\"id\":2,\"role\":\"user\",\"text\":\"b\"}]}",
+           "message 2");
+    refuse(st,
+           HEAD "\"messages\":[{\"id\":2,\"role\":\"user\",\"text\":\"a\"},"
+                "{\"id\":3,\"parent\":4,\"role\":\"user\",\"text\":\"b\"}]}",
            "message 2: its parent 4");
     refuse(st, HEAD "\"messages\":[{\"id\":1,\"role\":\"user\",\"text\":\"a\\u0000b\"}]}",
            "text");
-    refuse(st, HEAD "\"messages\":[{\"id\":1,\"role\":\"user\",\"text\":\"a\","
-                    "\"tokenizer\":\"t\",\"ids\":[1,\"2\"]}]}", "token id");
-    refuse(st, HEAD "\"messages\":[{\"id\":1,\"role\":\"user\",\"text\":\"a\","
-                    "\"tokenizer\":\"t\",\"ids\":[4294967296]}]}", "token id");
+    refuse(st,
+           HEAD "\"messages\":[{\"id\":1,\"role\":\"user\",\"text\":\"a\","
+                "\"tokenizer\":\"t\",\"ids\":[1,\"2\"]}]}",
+           "token id");
+    refuse(st,
+           HEAD "\"messages\":[{\"id\":1,\"role\":\"user\",\"text\":\"a\","
+                "\"tokenizer\":\"t\",\"ids\":[4294967296]}]}",
+           "token id");
     store_close(st);
 }
 
