@@ -9,6 +9,9 @@ trap 'rm -rf "$scratch"' EXIT
 export HOME=$scratch/home LC_ALL=C.UTF-8
 unset XDG_DATA_HOME XDG_CACHE_HOME XDG_CONFIG_HOME XDG_STATE_HOME NO_COLOR
 export TERN_MODEL=$PWD/assets/tern-mini.gguf
+# A driver that is unloaded has no name by which its leaks could be excused; the
+# program's own are looked for in test_app, with an engine that has no driver.
+export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0
 mkdir -p "$HOME"
 out=$scratch/out err=$scratch/err
 failed=0

@@ -11,6 +11,9 @@ fi
 scratch=$(mktemp -d) || exit 1
 export HOME=$scratch/home LC_ALL=C.UTF-8 TERN_MODEL=$PWD/assets/tern-mini.gguf
 unset XDG_DATA_HOME XDG_CACHE_HOME XDG_CONFIG_HOME XDG_STATE_HOME NO_COLOR TMUX
+# A driver that is unloaded has no name by which its leaks could be excused; the
+# program's own are looked for in test_app, with an engine that has no driver.
+export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0
 mkdir -p "$HOME"
 server=0
 mux() { tmux -S "$scratch/socket$server" -f /dev/null "$@" 2>/dev/null; }
