@@ -143,6 +143,16 @@ static void start_waiting(struct conversation *c)
     message_list_release(&path);
 }
 
+/* The path gets what the answer has become, and its place among its siblings. */
+static void refresh(struct conversation *c)
+{
+    struct err err;
+    if (!c->stale || c->answer.unsaved)
+        return;
+    if (conversation_reload(c, &err) < 0)
+        conversation_notice(c, "%s", err.text);
+}
+
 /* ---- model --------------------------------------------------------------- */
 
 static void text_set(char **field, const char *text)
@@ -200,16 +210,6 @@ static void save(struct conversation *c, uint64_t now_ns)
         conversation_notice(c, "saved");
     }
     c->save_failed = failed;
-}
-
-/* The path gets what the answer has become, and its place among its siblings. */
-static void refresh(struct conversation *c)
-{
-    struct err err;
-    if (!c->stale || c->answer.unsaved)
-        return;
-    if (conversation_reload(c, &err) < 0)
-        conversation_notice(c, "%s", err.text);
 }
 
 static void end_notice(struct conversation *c, const struct worker_event *e)
@@ -274,9 +274,13 @@ bool conversation_event(struct conversation *c, const struct worker_event *e)
 
 void conversation_stop(struct conversation *c)
 {
+    /* The branch may have been cut to where a new answer was to be. */
+    c->stale = c->stale || (c->waiting_leaf && c->chat.id);
     c->waiting_leaf = 0;
     if (c->answer.running)
         worker_stop(c->worker);
+    else
+        refresh(c);
 }
 
 bool conversation_busy(const struct conversation *c)

@@ -74,7 +74,7 @@ static void message_send(struct lines *l)
 {
     struct err err;
     const char *text = buf_cstr(&l->message);
-    if (text[0] == '/') {
+    if (slash_is(text)) {
         enum slash_result result = slash_run(l->c, text, &err);
         l->quit = result == SLASH_QUIT;
         if (result == SLASH_FAILED)

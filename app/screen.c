@@ -11,6 +11,7 @@
 #include "app/desk.h"
 #include "app/lines.h"
 #include "app/out.h"
+#include "app/slash.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -91,9 +92,12 @@ int cmd_chat(struct env *env, struct err *err)
     if (desk_show(&d, err) < 0)
         goto out;
     char *history = history_load(d.store);
+    struct buf commands = BUF_INIT;
+    slash_help(&commands);
     const struct ui_params params = { .mouse = env->conf.mouse,
                                       .colours = env->conf.colours,
-                                      .history = history };
+                                      .history = history,
+                                      .commands = buf_cstr(&commands) };
     if (ui_open(&ui, &params, &reason) == 0) {
         rc = screen_run(&d, ui, err);
     } else {
@@ -103,6 +107,7 @@ int cmd_chat(struct env *env, struct err *err)
         rc = lines_run(&d, err);
     }
     free(history);
+    buf_release(&commands);
 out:
     desk_close(&d);
     return rc;

@@ -175,6 +175,12 @@ void slash_help(struct buf *out)
     }
 }
 
+bool slash_is(const char *text)
+{
+    size_t n = text[0] == '/' ? strspn(text + 1, "abcdefghijklmnopqrstuvwxyz") : 0;
+    return n && (text[1 + n] == 0 || text[1 + n] == ' ');
+}
+
 enum slash_result slash_run(struct conversation *c, const char *text, struct err *err)
 {
     const char *name = text + (text[0] == '/');

@@ -192,11 +192,11 @@ static void test_lines_from_pipe(void)
     fake.answers[0] = "one";
     fake.answers[1] = "two\n";
     fake.answers[2] = "three";
-    CHECK(piped("", "first\nsec\\\nond\n/title A name\nthird", &out, &errors) == 0);
+    CHECK(piped("", "first\nsec\\\nond\n/title A name\n/usr/bin", &out, &errors) == 0);
     CHECK_STR(buf_cstr(&out), "one\ntwo\nthree\n");
     CHECK(piped("show 1", "", &out, &errors) == 0);
     CHECK(strstr(buf_cstr(&out), "1  A name\n"));
-    CHECK(strstr(buf_cstr(&out), "sec\nond"));
+    CHECK(strstr(buf_cstr(&out), "sec\nond") && strstr(out.v, "You:\n/usr/bin\n"));
     CHECK(piped("", "/nonsense\n", &out, &errors) == 1);
     CHECK(strstr(buf_cstr(&errors), "no command /nonsense"));
     CHECK(piped("", "a\n/quit\nb\n", &out, &errors) == 0);
@@ -461,6 +461,30 @@ static void test_screen_without_model(void)
     home_remove();
 }
 
+static void test_two_programs(void)
+{
+    struct terminal a, b;
+    screen_home();
+    CHECK(piped("run -q x", "", &out, &errors) == 0);
+    terminal_start(&a, "-c 1", 24, 80);
+    terminal_wait(&a, "ready");
+    terminal_start(&b, "-c 1", 24, 100);
+    terminal_wait(&b, "open in another program");
+    terminal_type(&a, "from-a\r");
+    store_wait(&a, "You:\nfrom-a\n\nAnswer:\n");
+    /* The other one does not know of it: its message is a version of that one. */
+    terminal_type(&b, "from-b\r");
+    store_wait(&b, "You (version 2 of 2):\nfrom-b\n\nAnswer:\n");
+    terminal_type(&a, "\004");
+    terminal_type(&b, "\004");
+    CHECK(terminal_end(&a) == 0 && terminal_end(&b) == 0);
+    CHECK(piped("export 1 --format json", "", &out, &errors) == 0);
+    CHECK(strstr(buf_cstr(&out), "from-a") && strstr(out.v, "from-b"));
+    terminal_release(&a);
+    terminal_release(&b);
+    home_remove();
+}
+
 static void test_screen_tiny_and_dumb(void)
 {
     struct terminal t;
@@ -490,4 +514,4 @@ TEST_MAIN(T(test_run_to_pipe), T(test_run_fails), T(test_run_limits),
           T(test_readonly_home), T(test_lines_from_pipe), T(test_screen_two_turns),
           T(test_screen_type_ahead), T(test_screen_signals), T(test_screen_crash),
           T(test_screen_stop_and_refuse), T(test_screen_without_model),
-          T(test_screen_tiny_and_dumb))
+          T(test_two_programs), T(test_screen_tiny_and_dumb))

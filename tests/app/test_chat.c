@@ -407,6 +407,44 @@ static void test_no_model(void)
     bench_close(&b);
 }
 
+/* A new answer that is wanted while there is no model, and then not. */
+static void test_regenerate_without_model(void)
+{
+    struct bench b;
+    bench_open(&b);
+    say(&b, "q");
+    fake.load_s = 0.3;
+    conversation_load(&b.c, "fake.gguf");
+    REQUIRE(conversation_regenerate(&b.c, message_at(&b, 1)->id, &b.err) == 0);
+    CHECK(n_messages(&b) == 1 && conversation_busy(&b.c));
+    conversation_stop(&b.c);
+    CHECK_TEXTS(&b, "q", "ok");
+    REQUIRE(conversation_regenerate(&b.c, message_at(&b, 1)->id, &b.err) == 0);
+    PUMP_UNTIL(&b, !conversation_busy(&b.c));
+    CHECK(n_messages(&b) == 2 && message_at(&b, 1)->siblings == 2);
+    bench_close(&b);
+}
+
+static void test_load_while_answering(void)
+{
+    struct bench b;
+    fake.answers[0] = "an answer that goes on for some time";
+    fake.step_s = 0.02;
+    bench_open(&b);
+    REQUIRE(conversation_send(&b.c, "q", 1, &b.err) == 0);
+    PUMP_UNTIL(&b, b.c.answer.generated > 2);
+    conversation_load(&b.c, "other.gguf");
+    CHECK(!b.c.model && b.c.phase == MODEL_LOADING);
+    PUMP_UNTIL(&b, b.c.phase == MODEL_READY);
+    CHECK(message_at(&b, 1)->state == STATE_STOPPED);
+    CHECK(message_at(&b, 1)->text_bytes < strlen(fake.answers[0]));
+    fake.step_s = 0;
+    say(&b, "r");
+    CHECK(n_messages(&b) == 4 && message_at(&b, 3)->state == STATE_COMPLETE);
+    CHECK_STR(b.c.model_path, "other.gguf");
+    bench_close(&b);
+}
+
 static void test_other_tokenizer(void)
 {
     struct bench b;
@@ -651,6 +689,7 @@ TEST_MAIN(T(test_two_turns_read_nothing_twice), T(test_prompt_survives_restart),
           T(test_message_is_stored_first), T(test_stop_keeps), T(test_refusals),
           T(test_context_full), T(test_regenerate), T(test_regenerate_stopped_early),
           T(test_edit), T(test_send_while_loading), T(test_no_model),
+          T(test_regenerate_without_model), T(test_load_while_answering),
           T(test_other_tokenizer), T(test_engine_fails), T(test_store_fails),
           T(test_kill_while_streaming), T(test_look_elsewhere_meanwhile), T(test_finish),
           T(test_titles), T(test_lock))
