@@ -6,6 +6,7 @@
  * written since then, or writes bytes that were read. */
 #include "engine/gpu_internal.h"
 
+#include "base/fault.h"
 #include "base/mem.h"
 
 #include <inttypes.h>
@@ -358,7 +359,9 @@ int gpu_submit(struct gpu *gpu, struct gpu_commands *const *lists, uint32_t n,
         .commandBufferCount = (uint32_t)total,
         .pCommandBuffers = gpu->handles,
     };
-    VkResult r = vkQueueSubmit(gpu->queue, 1, &info, gpu->fence);
+    VkResult r = fault_hit(FAULT_DEVICE_SUBMIT)
+                     ? VK_ERROR_OUT_OF_DEVICE_MEMORY
+                     : vkQueueSubmit(gpu->queue, 1, &info, gpu->fence);
     if (gpu_check(gpu, r, err, "submit"))
         return -1;
     gpu->in_flight = true;
@@ -376,6 +379,8 @@ int gpu_wait(struct gpu *gpu, uint64_t timeout_ns, struct err *err)
         return 0;
     VkResult r = vkWaitForFences(gpu->device, 1, &gpu->fence, VK_TRUE,
                                  timeout_ns ? timeout_ns : UINT64_MAX);
+    if (r == VK_SUCCESS && fault_hit(FAULT_DEVICE_LOST))
+        r = VK_ERROR_DEVICE_LOST;
     if (r == VK_TIMEOUT)
         return err_set(err, "the device is still busy after %.0f ms (last step: %s)",
                        (double)timeout_ns / 1e6,

@@ -145,6 +145,16 @@ static int evaluate_chunk(struct session *s, uint32_t n, struct err *err)
     return 0;
 }
 
+/* After a failure nobody knows what the device holds: the next sync starts
+ * over, with a state that it clears itself. */
+static void forget(struct session *s)
+{
+    snapshot_release(s);
+    s->ids.len = s->evaluated = 0;
+    s->has_logits = false;
+    s->unknown = true;
+}
+
 /* ---- sync --------------------------------------------------------------- */
 
 static size_t common_prefix(const struct tokens *t, const int32_t *ids, size_t n)
@@ -162,8 +172,9 @@ static int rewind_to(struct session *s, const int32_t *ids, size_t n, struct err
     size_t keep = common_prefix(&s->ids, ids, n);
     if (keep > n - 1)
         keep = n - 1;
-    if (keep < s->evaluated && snapshot_rewind(s, keep, err) < 0)
+    if ((s->unknown || keep < s->evaluated) && snapshot_rewind(s, keep, err) < 0)
         return -1;
+    s->unknown = false;
     s->ids.len = s->evaluated;
     return 0;
 }
@@ -239,11 +250,7 @@ int session_sync(struct session *s, const int32_t *ids, size_t n,
     return 0;
 
 failed:
-    /* What the device holds is not known: start over next time. */
-    s->ids.len = s->evaluated = 0;
-    snapshot_release(s);
-    struct err ignored_err;
-    snapshot_rewind(s, 0, &ignored_err);
+    forget(s);
     return -1;
 }
 
@@ -274,11 +281,15 @@ int session_decode(struct session *s, uint32_t steps, const struct sampler_param
     struct out_block *out = s->out.map;
     *out = (struct out_block){ 0 };
     if (gpu_submit(s->engine->gpu, &s->decode, 1, steps, err) < 0 ||
-        gpu_wait(s->engine->gpu, 0, err) < 0)
+        gpu_wait(s->engine->gpu, 0, err) < 0) {
+        forget(s);
         return -1;
+    }
     uint32_t n = out->n_out;
-    if (n < 1 || n > steps)
+    if (n < 1 || n > steps) {
+        forget(s);
         return err_set(err, "the device returned %u tokens for %u steps", n, steps);
+    }
     for (uint32_t i = 0; i < n; i++) {
         ids[i] = (int32_t)out->ids[i];
         tokens_push(&s->ids, ids[i]);

@@ -64,8 +64,10 @@ struct session {
     size_t evaluated;
     uint32_t side;           /* current half of the conv histories */
     bool has_logits;
+    bool unknown;            /* a pass failed: the state must be made anew */
     struct snapshot *snapshots; /* ascending positions */
     size_t n_snapshots;
+    uint64_t weights_hash;   /* 0: not known yet; see snapshot_file.h */
 };
 
 /* Bytes of one layer's keys (values take as many). */
@@ -86,6 +88,8 @@ int snapshot_keep(struct session *s, struct err *err);
 /* Goes back to the newest snapshot at or before pos, or to the start; sets
  * evaluated and drops snapshots beyond it. */
 int snapshot_rewind(struct session *s, size_t pos, struct err *err);
+/* Drops the snapshots beyond pos; the timeline has become another one there. */
+void snapshot_forget(struct session *s, size_t pos);
 void snapshot_release(struct session *s);
 
 #endif

@@ -15,6 +15,7 @@ static struct {
 static const int reasons[FAULT_KINDS] = {
     [FAULT_OPEN] = EACCES, [FAULT_WRITE] = ENOSPC, [FAULT_FSYNC] = EIO,
     [FAULT_RENAME] = EIO,  [FAULT_SQL] = ENOSPC,   [FAULT_DEVICE_ALLOC] = ENOMEM,
+    [FAULT_DEVICE_SUBMIT] = ENOMEM, [FAULT_DEVICE_LOST] = EIO,
 };
 
 void fault_arm(enum fault_kind kind, unsigned n)

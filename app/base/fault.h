@@ -21,6 +21,8 @@ enum fault_kind {
     FAULT_RENAME,       /* EIO */
     FAULT_SQL,          /* one step of a statement: as if SQLITE_FULL */
     FAULT_DEVICE_ALLOC, /* one allocation of device memory */
+    FAULT_DEVICE_SUBMIT, /* the device takes no work now; it may later */
+    FAULT_DEVICE_LOST,   /* found out when waiting for work */
     FAULT_KINDS
 };
 

@@ -2,6 +2,7 @@
  * steps per submit change nothing, rewinding and snapshots give what a fresh
  * start gives, the limits hold. On the small dense model, where a token is
  * cheap. */
+#include "base/fault.h"
 #include "tests/engine/whole.h"
 
 #define MODEL "tests/data/dense_qwen35.gguf"
@@ -257,6 +258,69 @@ static void test_limits(void)
     whole_close(&w);
 }
 
+/* A prompt and some ids; -1 where the device fails. */
+static int answer(struct session *s, const int32_t *prompt, size_t n_prompt, int32_t *ids,
+                  struct err *err)
+{
+    size_t n;
+    if (session_sync(s, prompt, n_prompt, NULL, NULL, err) < 0 ||
+        session_decode(s, 4, &(struct sampler_params){ 0 }, ids, &n, err) < 0)
+        return -1;
+    return session_decode(s, 4, &(struct sampler_params){ 0 }, ids + n, &n, err);
+}
+
+/* Whichever submit fails, the same session gives the right answer afterwards. */
+static void test_failing_submits(void)
+{
+    struct whole w = whole_open(MODEL, MATH_FLOAT);
+    struct session *s = whole_session(&w, &(struct session_params){ .chunk_tokens = 16 });
+    struct err err = { "" };
+    int32_t prompt[60], other[60], want[8], got[8];
+    make_prompt(prompt, 60, 71);
+    make_prompt(other, 60, 72);
+    OK(answer(s, prompt, 60, want, &err), &err);
+    unsigned n = 1;
+    for (;; n++) {
+        OK(answer(s, other, 60, got, &err), &err);
+        fault_arm(FAULT_DEVICE_SUBMIT, n);
+        int rc = answer(s, prompt, 60, got, &err);
+        if (!fault_disarm(FAULT_DEVICE_SUBMIT))
+            break;
+        CHECK(rc < 0 && err.text[0]);
+        OK(answer(s, prompt, 60, got, &err), &err);
+        CHECK(!memcmp(got, want, sizeof want));
+    }
+    CHECK(n > 5);
+    session_close(s);
+    whole_close(&w);
+}
+
+/* A lost device fails every call from then on with the same reason, closes,
+ * and a new engine works. */
+static void test_lost_device(void)
+{
+    struct whole w = whole_open(MODEL, MATH_FLOAT);
+    struct session *s = whole_session(&w, NULL);
+    struct err err = { "" };
+    int32_t prompt[60], want[8], got[8];
+    make_prompt(prompt, 60, 81);
+    OK(answer(s, prompt, 60, want, &err), &err);
+    fault_arm(FAULT_DEVICE_LOST, 1);
+    prompt[0] ^= 1;
+    CHECK(answer(s, prompt, 60, got, &err) < 0 && strstr(err.text, "lost"));
+    CHECK(fault_disarm(FAULT_DEVICE_LOST));
+    CHECK(answer(s, prompt, 60, got, &err) < 0 && strstr(err.text, "lost"));
+    session_close(s);
+    whole_close(&w);
+    w = whole_open(MODEL, MATH_FLOAT);
+    s = whole_session(&w, NULL);
+    prompt[0] ^= 1;
+    OK(answer(s, prompt, 60, got, &err), &err);
+    CHECK(!memcmp(got, want, sizeof want));
+    session_close(s);
+    whole_close(&w);
+}
+
 /* Two sessions of one engine do not see each other. */
 static void test_sessions_are_separate(void)
 {
@@ -279,4 +343,5 @@ static void test_sessions_are_separate(void)
 TEST_MAIN(T(test_chunks_agree_float), T(test_chunks_agree_int8),
           T(test_token_by_token_equals_prefill), T(test_steps_change_nothing),
           T(test_rewind_equals_fresh), T(test_snapshot_budget),
-          T(test_cancel_keeps_what_was_read), T(test_limits), T(test_sessions_are_separate))
+          T(test_cancel_keeps_what_was_read), T(test_limits), T(test_failing_submits), T(test_lost_device),
+          T(test_sessions_are_separate))
