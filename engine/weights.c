@@ -173,9 +173,8 @@ enum { N_VECTORS = sizeof vectors / sizeof *vectors };
 /* The tensor of a row of the table; NULL where a layer has none. */
 static const struct tensor *vector_of(const struct layer *ly, size_t k)
 {
-    const struct tensor *t;
-    memcpy(&t, (const char *)ly + vectors[k].from, sizeof t);
-    return t;
+    const void *at = (const char *)ly + vectors[k].from;
+    return *(const struct tensor *const *)at;
 }
 
 /* ---- loading ------------------------------------------------------------ */

@@ -1,6 +1,7 @@
 /* select.comp - which experts a token uses, and how much of each: the SLOTS
  * best router logits, equal ones in the order of their ids; weights from the
- * softmax over all experts, normalised over the chosen. One subgroup a token.
+ * softmax over all experts, normalised over the chosen. A workgroup a token:
+ * all of it fetches the logits, its first subgroup chooses.
  *
  * The best of what is behind the one before are sought SLOTS times, by
  * comparing logits: the choice does not depend on how exp rounds, and it is
