@@ -191,4 +191,53 @@ size_t session_tokens(const struct session *s, const int32_t **ids);
 /* Host bytes that state snapshots use now. */
 uint64_t session_snapshot_bytes(const struct session *s);
 
+/* ---- timelines on disk -------------------------------------------------- */
+
+/* A folder holds one conversation: KV rows in a file that only grows, and a file
+ * for the recurrent state of each kept point (snapshot_file.h has the format).
+ * Files of another model, KV type or arithmetic lie beside them untouched. */
+enum { SESSION_NAME_BYTES = 72 };
+
+struct session_write_params {
+    const char *dir;           /* created, 0700, if it is not there */
+    size_t pos;                /* tokens to keep; 0: all that were evaluated, else
+                                * one of the marks still in memory */
+    const atomic_bool *cancel; /* looked at between pieces; NULL: never */
+};
+struct session_write_result {
+    size_t tokens;          /* kept on disk now; 0 unless it succeeded */
+    uint64_t kv_bytes, state_bytes; /* sizes of the files */
+    uint64_t written_bytes; /* by this call */
+    double seconds;
+    bool cancelled;
+    bool removed;           /* a file that could not be used; reason says which */
+    struct err reason;
+    char kv_name[SESSION_NAME_BYTES], state_name[SESSION_NAME_BYTES]; /* in dir */
+};
+/* Appends the rows that the file lacks, then writes the state. After a failure
+ * or the death of the program at any moment, what is on disk is usable: whole
+ * points only. The timeline itself is not changed. */
+int session_write(struct session *s, const struct session_write_params *p,
+                  struct session_write_result *result, struct err *err);
+
+struct session_read_params {
+    const char *dir;           /* need not exist */
+    const int32_t *ids;        /* of a prompt; the last one is left to evaluate */
+    size_t n;
+    const atomic_bool *cancel;
+};
+struct session_read_result {
+    size_t tokens;       /* the timeline is ids[0, tokens) now; 0: it was left */
+    uint64_t bytes;      /* read */
+    double seconds;
+    unsigned n_removed;  /* files that could not be used */
+    struct err reason;   /* which was the first, and why */
+};
+/* Goes to the deepest point on disk that ids agree with, if session_sync would
+ * have to evaluate more without. All that is read is checked, ids one by one. A
+ * bad file is removed and costs no more than evaluating: -1 is a failure of the
+ * device only. */
+int session_read(struct session *s, const struct session_read_params *p,
+                 struct session_read_result *result, struct err *err);
+
 #endif

@@ -52,10 +52,15 @@ int snapshot_keep(struct session *s, struct err *err)
     return 0;
 }
 
-int snapshot_rewind(struct session *s, size_t pos, struct err *err)
+void snapshot_forget(struct session *s, size_t pos)
 {
     while (s->n_snapshots && s->snapshots[s->n_snapshots - 1].pos > pos)
         drop(s, s->n_snapshots - 1);
+}
+
+int snapshot_rewind(struct session *s, size_t pos, struct err *err)
+{
+    snapshot_forget(s, pos);
     struct gpu_span state = gpu_span_at(&s->state, 0, s->layout.bytes);
     if (!s->n_snapshots) {
         s->evaluated = 0;
