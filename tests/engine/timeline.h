@@ -27,9 +27,10 @@ static inline struct folder folder_make(void)
 
 static inline void folder_remove(const struct folder *f)
 {
-    char cmd[96];
-    snprintf(cmd, sizeof cmd, "rm -rf %s", f->base);
-    REQUIRE(system(cmd) == 0);
+    struct buf cmd = BUF_INIT;
+    buf_printf(&cmd, "rm -rf %s", f->base);
+    REQUIRE(system(cmd.v) == 0);
+    buf_release(&cmd);
 }
 
 /* Files whose names end like this; *path gets the first in order. */
