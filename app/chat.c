@@ -389,6 +389,7 @@ int conversation_delete(struct conversation *c, int64_t chat_id, struct err *err
         return err_set(err, "an answer is still being written there; stop it first");
     if (store_chat_delete(c->store, chat_id, err) < 0)
         return -1;
+    worker_forget(c->worker, chat_id);
     if (c->answer.m.chat_id == chat_id)
         answer_release(&c->answer);
     return c->chat.id == chat_id ? conversation_show(c, 0, err) : 0;

@@ -14,9 +14,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#define KEEP_BYTES       UINT64_C(8000000000)
 #define CONFIG_MAX_BYTES ((size_t)1 << 20)
 
-enum kind { PATH, TEXT, COUNT, REAL, SHARE, BOOL, CHOICE, MATH, START };
+enum kind { PATH, TEXT, COUNT, REAL, SHARE, BOOL, CHOICE, MATH, START, GIGABYTES };
 
 static const struct key {
     const char *name;
@@ -35,6 +36,7 @@ static const struct key {
     { "math", MATH, offsetof(struct config, math) },
     { "mouse", BOOL, offsetof(struct config, mouse) },
     { "colours", BOOL, offsetof(struct config, colours) },
+    { "snapshots_gb", GIGABYTES, offsetof(struct config, keep_bytes) },
     { "start", START, offsetof(struct config, start_last) },
 };
 
@@ -79,6 +81,7 @@ static void text_set(char **field, const char *value, bool goes_on)
 static const char *value_set(struct reading *r, const struct key *key, const char *value)
 {
     void *field = (char *)r->c + key->field;
+    double gigabytes;
     int choice;
     switch (key->kind) {
     case PATH:
@@ -103,6 +106,11 @@ static const char *value_set(struct reading *r, const struct key *key, const cha
             *(bool *)field = choice;
         else
             *(int64_t *)field = choice;
+        return NULL;
+    case GIGABYTES:
+        if (!parse_real(value, 0, 1e6, &gigabytes))
+            return "a number of gigabytes";
+        *(uint64_t *)field = (uint64_t)(gigabytes * 1e9);
         return NULL;
     case MATH:
         if (strcmp(value, "int8") != 0 && strcmp(value, "float") != 0 &&
@@ -149,6 +157,7 @@ int config_load(struct config *c, const char *path, struct buf *notes, struct er
         .top_p = -1,
         .min_p = -1,
         .thinking = -1,
+        .keep_bytes = KEEP_BYTES,
         .mouse = true,
         .colours = true,
     };

@@ -17,6 +17,7 @@ struct config {
     char *model;                      /* path, or NULL; ~/ is replaced */
     char *system;                     /* system prompt of new conversations, or NULL */
     int64_t ctx, device, top_k;       /* -1: not set */
+    uint64_t keep_bytes;              /* of kept timelines on disk */
     double temperature, top_p, min_p; /* -1: not set */
     int64_t thinking;                 /* -1: the model's way; 0, 1 */
     enum math_path math;

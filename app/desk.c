@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 
+#include "app/keep.h"
 #include "app/signals.h"
 
 #include <stdlib.h>
@@ -12,11 +13,14 @@ enum { CLOSE_MS = 1500 /* a driver may take longer; nothing is lost then */ };
 
 int desk_open(struct desk *d, struct env *env, struct err *err)
 {
-    const struct worker_params params = env_worker_params(env);
+    struct worker_params params = env_worker_params(env);
+    char *root = keep_root();
     *d = (struct desk){ .env = env, .signal_fd = -1 };
     env_log_open(env);
     if (env_store_or_memory(env, &d->store, &d->kept, err) < 0)
         goto failed;
+    params.keep_root = d->kept && env->conf.keep_bytes ? root : NULL;
+    params.keep_bytes = env->conf.keep_bytes;
     d->signal_fd = signals_open(err);
     if (d->signal_fd < 0 || worker_open(&d->worker, &params, err) < 0)
         goto failed;
@@ -27,8 +31,10 @@ int desk_open(struct desk *d, struct env *env, struct err *err)
     d->c.log = env->log;
     d->c.lock = d->lock;
     env_settings(env, &d->c.settings);
+    free(root);
     return 0;
 failed:
+    free(root);
     desk_close(d);
     return -1;
 }

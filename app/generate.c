@@ -109,6 +109,7 @@ void generate_start(struct conversation *c, const struct message *path, size_t n
     struct generation g = {
         .header = header,
         .sampler = sampler(c),
+        .keep_id = last->chat_id,
         .max_tokens = c->settings.max_tokens,
         .asked_ns = clock_ns(),
     };
@@ -255,6 +256,9 @@ bool conversation_event(struct conversation *c, const struct worker_event *e)
     case EVENT_UNUSABLE:
         conversation_no_model(c, e->text);
         break;
+    case EVENT_NOTE:
+        log_line(c->log, LOG_WARN, "%s", e->text);
+        return false;
     case EVENT_PREFILL:
         answer_event(&c->answer, e, now);
         break;

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 
 #include "app/json.h"
+#include "app/keep.h"
 #include "app/out.h"
 
 #include <stdio.h>
@@ -184,9 +185,10 @@ out:
 int cmd_rm(struct env *env, struct err *err)
 {
     struct store *st = NULL;
+    char *root = keep_root();
     int rc = -1;
     if (env_store(env, &st, err) < 0)
-        return -1;
+        goto out;
     for (int i = 0; i < env->opt.n_args; i++) {
         struct chat chat = { 0 };
         int64_t id;
@@ -194,11 +196,13 @@ int cmd_rm(struct env *env, struct err *err)
             store_chat_get(st, id, &chat, err) < 0)
             goto out;
         chat_release(&chat);
-        if (store_chat_delete(st, id, err) < 0)
+        if (store_chat_delete(st, id, err) < 0 ||
+            (root && keep_remove(root, id, err) < 0))
             goto out;
     }
     rc = EXIT_OK;
 out:
+    free(root);
     store_close(st);
     return rc;
 }

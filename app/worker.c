@@ -11,6 +11,7 @@
 #include "base/mailbox.h"
 #include "base/mem.h"
 
+#include "app/keep.h"
 #include "app/split.h"
 
 #include <pthread.h>
@@ -22,17 +23,22 @@ enum { REQUESTS = 8, EVENTS = 256 };
 enum { MAX_STEPS = 8 };
 #define SUBMIT_SECONDS 0.05 /* of one submit at most: the screen is to flow */
 #define PROGRESS_NS    UINT64_C(30000000)
+enum { WRITE_MS = 10000 /* that the end of the program waits for a timeline */ };
 
 struct request {
     char *load_path;               /* malloced: load this model */
     struct generation *generation; /* malloced: else, generate */
+    int64_t forget_id;             /* else, remove what is kept of this */
 };
 
 struct worker {
     struct worker_params params;
+    char *keep_root;
     struct mailbox *requests, *events;
     atomic_bool stop; /* ends the running generation */
     atomic_bool quit;
+    atomic_bool waiting; /* a request is, for which a writing gives way */
+    atomic_bool writing; /* a timeline, to disk */
     pthread_t thread;
     bool started;
     pthread_mutex_t lock; /* guards finished */
@@ -135,6 +141,60 @@ static void model_load(struct worker *w, const char *path)
     }
     if (!mailbox_post(w->events, &e))
         worker_event_release(&e);
+}
+
+/* ---- timelines on disk ---------------------------------------------------- */
+
+static void note_post(struct worker *w, const char *what, const char *why)
+{
+    struct buf text = BUF_INIT;
+    buf_printf(&text, "%s: %s", what, why);
+    struct worker_event e = { .kind = EVENT_NOTE, .text_bytes = text.len };
+    e.text = buf_detach(&text);
+    if (!mailbox_post(w->events, &e))
+        worker_event_release(&e);
+}
+
+static int timeline_read(struct worker *w, const struct generation *g, struct err *err)
+{
+    if (!w->keep_root || !g->keep_id)
+        return 0;
+    char *folder = keep_folder(w->keep_root, g->keep_id);
+    const struct session_read_params p = {
+        .dir = folder, .ids = g->ids.v, .n = g->ids.len, .cancel = &w->stop
+    };
+    struct session_read_result result = { 0 };
+    int rc = session_read(w->session, &p, &result, err);
+    if (result.n_removed)
+        note_post(w, "a kept timeline was of no use", result.reason.text);
+    free(folder);
+    return rc;
+}
+
+/* After the answer is done: nobody waits for this, and it waits for nobody. */
+static void timeline_write(struct worker *w, const struct generation *g)
+{
+    if (!w->keep_root || !g->keep_id || !w->session)
+        return;
+    char *folder = keep_folder(w->keep_root, g->keep_id);
+    const struct session_write_params p = { .dir = folder, .cancel = &w->waiting };
+    struct session_write_result result = { 0 };
+    struct err err;
+    atomic_store(&w->writing, true);
+    if (session_write(w->session, &p, &result, &err) < 0)
+        note_post(w, "the timeline was not kept", err.text);
+    else if (result.removed)
+        note_post(w, "a kept timeline was of no use", result.reason.text);
+    keep_trim(w->keep_root, g->keep_id, w->params.keep_bytes);
+    atomic_store(&w->writing, false);
+    free(folder);
+}
+
+static void timelines_forget(struct worker *w, int64_t keep_id)
+{
+    struct err err;
+    if (w->keep_root && keep_remove(w->keep_root, keep_id, &err) < 0)
+        note_post(w, "a kept timeline stays", err.text);
 }
 
 /* ---- generating ---------------------------------------------------------- */
@@ -247,7 +307,8 @@ static int decode(struct run *r, uint32_t steps, struct err *err)
 static enum message_state generate(struct run *r, struct err *err)
 {
     bool cancelled = false;
-    if (session_ensure(r->w, err) < 0 || prefill(r, &cancelled, err) < 0)
+    if (session_ensure(r->w, err) < 0 || timeline_read(r->w, r->g, err) < 0 ||
+        prefill(r, &cancelled, err) < 0)
         return STATE_FAILED;
     while (!cancelled && !r->ended) {
         if (atomic_load(&r->w->stop))
@@ -290,6 +351,7 @@ static void generation_run(struct worker *w, const struct generation *g)
     splitter_release(&r.split);
     if (!mailbox_post(w->events, &e))
         worker_event_release(&e);
+    timeline_write(w, g);
 }
 
 /* ---- thread -------------------------------------------------------------- */
@@ -307,7 +369,10 @@ static void *worker_main(void *arg)
     struct request q;
     while (mailbox_take(w->requests, &q)) {
         bool quit = atomic_load(&w->quit);
-        if (!quit && q.load_path)
+        atomic_store(&w->waiting, false);
+        if (q.forget_id)
+            timelines_forget(w, q.forget_id);
+        else if (!quit && q.load_path)
             model_load(w, q.load_path);
         else if (!quit)
             generation_run(w, q.generation);
@@ -327,6 +392,7 @@ int worker_open(struct worker **out, const struct worker_params *p, struct err *
     struct worker *w = mem_zalloc(sizeof *w);
     *out = NULL;
     w->params = *p;
+    w->keep_root = p->keep_root ? mem_strdup(p->keep_root) : NULL;
     pthread_mutex_init(&w->lock, NULL);
     pthread_cond_init(&w->ended, NULL);
     if (mailbox_open(&w->requests, sizeof(struct request), REQUESTS, err) < 0 ||
@@ -365,6 +431,18 @@ static bool thread_wait(struct worker *w, int timeout_ms)
     return finished;
 }
 
+static bool thread_end(struct worker *w, int timeout_ms)
+{
+    if (thread_wait(w, timeout_ms))
+        return true;
+    if (!atomic_load(&w->writing))
+        return false;
+    if (thread_wait(w, WRITE_MS))
+        return true;
+    atomic_store(&w->waiting, true);
+    return thread_wait(w, timeout_ms);
+}
+
 bool worker_close(struct worker *w, int timeout_ms)
 {
     if (!w)
@@ -374,7 +452,7 @@ bool worker_close(struct worker *w, int timeout_ms)
     if (w->started) {
         mailbox_shut(w->requests);
         mailbox_shut(w->events);
-        if (!thread_wait(w, timeout_ms))
+        if (!thread_end(w, timeout_ms))
             return false;
         pthread_join(w->thread, NULL);
         struct worker_event e;
@@ -385,6 +463,7 @@ bool worker_close(struct worker *w, int timeout_ms)
     mailbox_close(w->events);
     pthread_cond_destroy(&w->ended);
     pthread_mutex_destroy(&w->lock);
+    free(w->keep_root);
     free(w);
     return true;
 }
@@ -393,6 +472,7 @@ bool worker_close(struct worker *w, int timeout_ms)
 
 static void request_post(struct worker *w, struct request q)
 {
+    atomic_store(&w->waiting, true);
     if (!mailbox_post(w->requests, &q))
         request_release(&q);
 }
@@ -409,6 +489,11 @@ void worker_generate(struct worker *w, struct generation *g)
     *g = (struct generation){ 0 };
     atomic_store(&w->stop, false);
     request_post(w, (struct request){ .generation = own });
+}
+
+void worker_forget(struct worker *w, int64_t keep_id)
+{
+    request_post(w, (struct request){ .forget_id = keep_id });
 }
 
 void worker_stop(struct worker *w)

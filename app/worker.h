@@ -21,7 +21,9 @@ struct worker_params {
     int device; /* as in engine_params */
     enum math_path math;
     bool validate;
-    uint32_t ctx_tokens; /* 0: as session_open chooses; at most the model's */
+    uint32_t ctx_tokens;   /* 0: as session_open chooses; at most the model's */
+    const char *keep_root; /* folder of kept timelines (keep.h), NULL: none are */
+    uint64_t keep_bytes;   /* that they may take on disk */
 };
 
 struct generation {
@@ -31,6 +33,8 @@ struct generation {
         size_t *v, n; /* where to keep state snapshots; taken over */
     } marks;
     struct sampler_params sampler;
+    int64_t keep_id;     /* the conversation, whose timeline is read from disk before
+                          * and written after the answer; 0: neither */
     uint32_t max_tokens; /* 0: as many as the context holds */
     uint64_t asked_ns;   /* clock_ns of the user's request */
 };
@@ -41,6 +45,7 @@ enum worker_event_kind {
     EVENT_UNUSABLE, /* text: why there is no model now */
     EVENT_PREFILL,  /* done, total: tokens to evaluate; reused */
     EVENT_TOKENS,   /* ids; text and thinking as far as they are whole */
+    EVENT_NOTE,     /* text: for the log */
     EVENT_DONE,     /* state, stats; text: the reason if state is FAILED */
 };
 
@@ -59,9 +64,10 @@ struct worker_event {
 };
 
 int worker_open(struct worker **out, const struct worker_params *p, struct err *err);
-/* Ends what is going on and the thread. False if the thread does not come back
- * within the time (a driver call that takes long): then it still runs and the
- * process must leave by _exit. NULL is fine. */
+/* Ends what is going on and the thread; a timeline that is being written gets some
+ * seconds more. False if the thread does not come back within the time (a driver
+ * call that takes long): then it still runs and the process must leave by _exit.
+ * NULL is fine. */
 bool worker_close(struct worker *w, int timeout_ms);
 
 /* Loads a model in place of the one there is; ends in EVENT_READY or
@@ -70,6 +76,8 @@ void worker_load(struct worker *w, const char *path);
 /* Starts an answer; ends in EVENT_DONE. Only while a model is ready and no other
  * answer is running. */
 void worker_generate(struct worker *w, struct generation *g);
+/* Removes what is kept of a conversation. */
+void worker_forget(struct worker *w, int64_t keep_id);
 /* Makes the running answer end soon, within a prefill chunk or one submit. */
 void worker_stop(struct worker *w);
 

@@ -26,6 +26,7 @@ struct fake_script {
      * after the last. Without any it is "ok". */
     const char *answers[8];
     double step_s, prefill_s, load_s; /* a token; a token; a model */
+    double write_s;                   /* a timeline to disk */
     uint32_t ctx_tokens, chunk_tokens;
     bool opens_thinking; /* the header of an answer ends in <think> */
     const char *model_fails, *engine_fails, *refusal;
@@ -34,7 +35,7 @@ struct fake_script {
 
     /* Seen. */
     struct tokens prompts[FAKE_PROMPTS];
-    unsigned n_prompts, n_decodes, n_sessions, n_engines, n_models;
+    unsigned n_prompts, n_decodes, n_sessions, n_engines, n_models, n_writes;
     unsigned max_steps;
     struct sampler_params sampler;
 };

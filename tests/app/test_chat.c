@@ -22,6 +22,7 @@ struct bench {
 };
 
 static char db_path[64];
+static char timelines[64]; /* folder of kept ones, "": none */
 
 static void bench_open_db(struct bench *b, const char *path)
 {
@@ -30,7 +31,9 @@ static void bench_open_db(struct bench *b, const char *path)
         printf("# %s\n", b->err.text);
         exit(1);
     }
-    REQUIRE(worker_open(&b->worker, &(struct worker_params){ 0 }, &b->err) == 0);
+    const struct worker_params params = { .keep_root = *timelines ? timelines : NULL,
+                                          .keep_bytes = 1 << 20 };
+    REQUIRE(worker_open(&b->worker, &params, &b->err) == 0);
     conversation_init(&b->c, b->store, b->worker);
 }
 
@@ -171,6 +174,43 @@ static void test_prompt_survives_restart(void)
     CHECK(begins_with(&fake.prompts[1], want.v, want.len));
     bench_close(&b);
     tokens_release(&want);
+    unlink(db_path);
+}
+
+static bool folder_is_there(int64_t chat)
+{
+    char path[96];
+    snprintf(path, sizeof path, "%s/%lld", timelines, (long long)chat);
+    return access(path, F_OK) == 0;
+}
+
+/* With a timeline on disk, the first turn after a restart evaluates what is new
+ * and nothing else; it goes with its conversation. */
+static void test_restart_reads_nothing_again(void)
+{
+    struct bench b;
+    snprintf(db_path, sizeof db_path, "/tmp/tern-chat-%d.db", (int)getpid());
+    snprintf(timelines, sizeof timelines, "/tmp/tern-chat-%d", (int)getpid());
+    fake.write_s = 0.3;
+    bench_open_db(&b, db_path);
+    conversation_load(&b.c, "fake.gguf");
+    PUMP_UNTIL(&b, b.c.phase == MODEL_READY);
+    say(&b, "first");
+    int64_t chat = b.c.chat.id;
+    uint32_t known = b.c.ctx_used;
+    bench_close(&b); /* waits for the writing */
+    CHECK(fake.n_writes == 1 && folder_is_there(chat));
+
+    bench_open_db(&b, db_path);
+    conversation_load(&b.c, "fake.gguf");
+    PUMP_UNTIL(&b, b.c.phase == MODEL_READY);
+    REQUIRE(conversation_show(&b.c, chat, &b.err) == 0);
+    say(&b, "second");
+    CHECK(message_at(&b, 3)->stats.reused_tokens == known - 1);
+    REQUIRE(conversation_delete(&b.c, chat, &b.err) == 0);
+    bench_close(&b);
+    CHECK(!folder_is_there(chat));
+    CHECK(rmdir(timelines) == 0);
     unlink(db_path);
 }
 
@@ -686,10 +726,10 @@ static void test_lock(void)
 }
 
 TEST_MAIN(T(test_two_turns_read_nothing_twice), T(test_prompt_survives_restart),
-          T(test_message_is_stored_first), T(test_stop_keeps), T(test_refusals),
-          T(test_context_full), T(test_regenerate), T(test_regenerate_stopped_early),
-          T(test_edit), T(test_send_while_loading), T(test_no_model),
-          T(test_regenerate_without_model), T(test_load_while_answering),
-          T(test_other_tokenizer), T(test_engine_fails), T(test_store_fails),
-          T(test_kill_while_streaming), T(test_look_elsewhere_meanwhile), T(test_finish),
-          T(test_titles), T(test_lock))
+          T(test_restart_reads_nothing_again), T(test_message_is_stored_first),
+          T(test_stop_keeps), T(test_refusals), T(test_context_full), T(test_regenerate),
+          T(test_regenerate_stopped_early), T(test_edit), T(test_send_while_loading),
+          T(test_no_model), T(test_regenerate_without_model),
+          T(test_load_while_answering), T(test_other_tokenizer), T(test_engine_fails),
+          T(test_store_fails), T(test_kill_while_streaming),
+          T(test_look_elsewhere_meanwhile), T(test_finish), T(test_titles), T(test_lock))

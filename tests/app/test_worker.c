@@ -311,6 +311,30 @@ static void test_close_in_the_middle(void)
     buf_release(&text);
 }
 
+/* A timeline that is being written is not lost to a close that is in a hurry. */
+static void test_close_waits_for_writing(void)
+{
+    char root[64];
+    struct worker *w;
+    struct err err;
+    snprintf(root, sizeof root, "/tmp/tern-worker-%d", (int)getpid());
+    fake.write_s = 0.6;
+    REQUIRE(worker_open(&w, &(struct worker_params){ .keep_root = root }, &err) == 0);
+    worker_load(w, "fake.gguf");
+    struct worker_event e = wait_event(w, EVENT_READY, NULL);
+    worker_event_release(&e);
+    struct generation g = prompt("q", 0);
+    g.keep_id = 3;
+    worker_generate(w, &g);
+    e = wait_event(w, EVENT_DONE, NULL);
+    worker_event_release(&e);
+    CHECK(worker_close(w, 100));
+    REQUIRE(worker_open(&w, &(struct worker_params){ .keep_root = root }, &err) == 0);
+    worker_forget(w, 3);
+    CHECK(worker_close(w, 5000));
+    CHECK(rmdir(root) == 0);
+}
+
 /* A driver call that does not come back must not keep the program. */
 static void test_close_gives_up(void)
 {
@@ -330,4 +354,4 @@ static void test_close_gives_up(void)
 TEST_MAIN(T(test_answer), T(test_limit_and_full_context), T(test_stop_while_decoding),
           T(test_stop_while_prefilling), T(test_figures), T(test_failure_and_recovery),
           T(test_lost_for_good), T(test_unusable), T(test_close_in_the_middle),
-          T(test_close_gives_up))
+          T(test_close_waits_for_writing), T(test_close_gives_up))
