@@ -186,10 +186,28 @@ tern run --temp 0 -n 3 --json -c 2 "define serendipity"
 [ "$rc" -eq 0 ] && [ "$(json stop)" = length ] && [ "$(json conversation)" = 2 ] &&
     [ "$(json generated_tokens)" = 3 ] && [ "$(json prompt_tokens)" -eq 50 ]
 result run_continues $?
+# Another process has read all but the last token of the first turn.
+[ "$(json reused_tokens)" -eq 31 ] && [ "$(json evaluated_tokens)" -eq 19 ]
+result run_reads_nothing_twice $?
+text=$(json text)
+# What is kept is damaged in all its files: the same answer, read anew, and the
+# files are gone.
+tern run --temp 0 "$question"
+for f in "$HOME"/.cache/tern/snapshots/3/*; do
+    printf '\377\376\375' | dd of="$f" bs=1 seek=300 conv=notrunc 2>/dev/null
+done
+tern run --temp 0 -n 3 --json -c 3 "define serendipity"
+[ "$rc" -eq 0 ] && [ "$(json text)" = "$text" ] && [ "$(json reused_tokens)" -eq 0 ] &&
+    grep -q 'kept timeline' "$HOME/.local/state/tern/log"
+result run_survives_damaged_timelines $?
 
+files() { find "$HOME" -type f ! -name log -exec cksum {} + | sort; }
+before=$(files)
 tern run --temp 0 -q -s 'Be brief.' --incognito "hello"
 [ "$rc" -eq 0 ] && [ -s "$out" ] && [ ! -s "$err" ]
 result run_quiet $?
+[ "$(files)" = "$before" ]
+result incognito_leaves_nothing $?
 # Line mode: the second turn evaluates its own tokens and no others. The last
 # token of the first answer counts to them.
 printf 'hello\ndefine serendipity\n' | "$TERN" --temp 0 >"$out" 2>"$err"
@@ -265,6 +283,13 @@ refused rm_again 1 'no conversation 1' rm 1
 tern ls
 ! grep -q '^    1 ' "$out"
 result rm_is_gone $?
+"$TERN" run --temp 0 -q "Tell me of Xanthippe" >"$out" 2>"$err"
+grep -rq Xanthippe "$HOME"
+result a_phrase_is_on_disk $?
+id=$("$TERN" ls | head -n 1 | awk '{ print $1 }')
+"$TERN" rm "$id"
+! grep -rq -e Xanthippe "$HOME" && [ ! -e "$HOME/.cache/tern/snapshots/$id" ]
+result and_on_it_no_more_when_removed $?
 
 # ---- numbers -----------------------------------------------------------------
 
