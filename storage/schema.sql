@@ -89,3 +89,18 @@ CREATE TRIGGER title_removed AFTER DELETE ON chats BEGIN
     INSERT INTO title_words (title_words, rowid, title)
         VALUES ('delete', old.id, old.title);
 END;
+
+-- version 2
+
+-- Kept timelines: the files below the snapshot folder, which hold the data. A
+-- row without its file, or a file without its row, does no harm.
+CREATE TABLE snapshots (
+    name    TEXT PRIMARY KEY, -- path below the snapshot folder
+    chat_id INTEGER NOT NULL REFERENCES chats (id) ON DELETE CASCADE,
+    key     TEXT NOT NULL,    -- fingerprint of model, arithmetic and layout
+    kind    TEXT NOT NULL,    -- rows, state
+    tokens  INTEGER NOT NULL, -- the prefix it helps to restore
+    bytes   INTEGER NOT NULL,
+    used_ms INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX snapshots_chat ON snapshots (chat_id);

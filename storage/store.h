@@ -82,6 +82,40 @@ int store_search(struct store *st, const char *words, size_t max,
                  struct hit_list *out, struct err *err);
 void hit_list_release(struct hit_list *l);
 
+/* ---- kept timelines ---------------------------------------------------- */
+
+/* The index of the files in which timelines are kept between programs. Files are
+ * the caller's to write and remove; rows go with their chat. */
+struct snapshot_file {
+    int64_t chat_id;
+    char *name;      /* below the snapshot folder */
+    char *key;       /* fingerprint: files of one chat and key belong together */
+    bool state;      /* a recurrent state; else the KV rows that states need */
+    uint64_t tokens; /* length of the prefix that it helps to restore */
+    uint64_t bytes;
+    int64_t used_ms; /* last use, 0: now */
+};
+struct snapshot_list {
+    struct snapshot_file *v;
+    size_t len;
+};
+/* Adds a row, or replaces that of the same name. */
+int store_snapshot_put(struct store *st, const struct snapshot_file *f, struct err *err);
+int store_snapshot_remove(struct store *st, const char *name, struct err *err);
+/* All files of a chat were of use now. */
+int store_snapshot_use(struct store *st, int64_t chat_id, struct err *err);
+/* Those of a chat, 0: all; by chat, key, kind and tokens. */
+int store_snapshot_list(struct store *st, int64_t chat_id, struct snapshot_list *out,
+                        struct err *err);
+/* Which files have to go so that need_bytes more stay within the budget: first
+ * those that save the fewest tokens of evaluation per byte, the longer ago they
+ * were used the less. Rows go together with their states; the rows and the last
+ * state of chat_id stay. *fits: whether that is enough. Removes nothing. */
+int store_snapshot_room(struct store *st, int64_t chat_id, uint64_t need_bytes,
+                        uint64_t budget_bytes, struct snapshot_list *out, bool *fits,
+                        struct err *err);
+void snapshot_list_release(struct snapshot_list *l);
+
 /* ---- small state ------------------------------------------------------- */
 
 /* malloced value, or NULL in *value where the key is not set. Setting NULL

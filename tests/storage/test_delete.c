@@ -167,11 +167,11 @@ static void test_backups_go(void)
     int64_t chat = secret_chat(st);
     store_close(st);
     struct buf schema = BUF_INIT;
-    buf_printf(&schema, "%s\n-- version 2\nCREATE TABLE more (a);\n", schema_text());
+    buf_printf(&schema, "%s\n-- version 3\nCREATE TABLE more (a);\n", schema_text());
     REQUIRE(store_open_schema(&st, s.db, schema.v, &err) == 0);
-    CHECK(access("tern/tern.db.v1.bak", F_OK) == 0);
+    CHECK(access("tern/tern.db.v2.bak", F_OK) == 0);
     OK(store_chat_delete(st, chat, &err));
-    CHECK(access("tern/tern.db.v1.bak", F_OK) < 0);
+    CHECK(access("tern/tern.db.v2.bak", F_OK) < 0);
     CHECK(all_traces() == 0);
     store_close(st);
     buf_release(&schema);

@@ -12,13 +12,13 @@
 
 /* A later version: a new column, a table made anew, and a changed index. */
 static const char next_version[] =
-    "\n-- version 2\n"
+    "\n-- version 3\n"
     "ALTER TABLE chats ADD COLUMN pinned INTEGER NOT NULL DEFAULT 0;\n"
     "CREATE TABLE settings2 (key TEXT PRIMARY KEY, value TEXT NOT NULL, at INTEGER);\n"
     "INSERT INTO settings2 (key, value) SELECT key, value || '!' FROM settings;\n"
     "DROP TABLE settings; -- a comment; with a semicolon\n"
     "ALTER TABLE settings2 RENAME TO settings;\n"
-    "\n-- version 3\n"
+    "\n-- version 4\n"
     "UPDATE chats SET pinned = 1 WHERE title = 'kept';\n";
 
 /* The shipped schema followed by more. malloced. */
@@ -135,8 +135,8 @@ static void test_newer_is_left_alone(void)
     REQUIRE(store_open_schema(&st, s.db, newer, &err) == 0);
     store_close(st);
     char *before = read_file(s.db, &bytes);
-    FAILS(store_open(&st, s.db, &err), "version 3");
-    CHECK(!st && strstr(err.text, "1") && strstr(err.text, s.db));
+    FAILS(store_open(&st, s.db, &err), "version 4");
+    CHECK(!st && strstr(err.text, "2") && strstr(err.text, s.db));
     CHECK(same_bytes(s.db, before, bytes));
     free(before);
 
@@ -259,8 +259,8 @@ static void test_older_is_migrated(void)
     scratch_enter(&s);
     make_old(s.db);
     char *before = dump(s.db), *newer = schema_with(next_version);
-    char *backup = path_with(&s, ".v1.bak");
-    REQUIRE(schema_latest(schema_text()) == 1 && schema_latest(newer) == 3);
+    char *backup = path_with(&s, ".v2.bak");
+    REQUIRE(schema_latest(schema_text()) == 2 && schema_latest(newer) == 4);
     REQUIRE(store_open_schema(&st, s.db, newer, &err) == 0);
     check_integrity(st);
     OK(store_setting_get(st, "k", &value, &err));
@@ -271,7 +271,7 @@ static void test_older_is_migrated(void)
     hit_list_release(&hits);
     store_close(st);
     char *after = dump(s.db);
-    CHECK(strncmp(after, "3|", 2) == 0 && strstr(after, "|1|kept") == NULL);
+    CHECK(strncmp(after, "4|", 2) == 0 && strstr(after, "|1|kept") == NULL);
     CHECK(strstr(after, "pinned"));
     free(after);
 
@@ -312,7 +312,7 @@ static void test_backup_has_the_log(void)
         raise(SIGKILL);
     }
     REQUIRE(waitpid(pid, &status, 0) == pid && WIFSIGNALED(status));
-    char *newer = schema_with(next_version), *backup = path_with(&s, ".v1.bak");
+    char *newer = schema_with(next_version), *backup = path_with(&s, ".v2.bak");
     REQUIRE(store_open_schema(&st, s.db, newer, &err) == 0);
     store_close(st);
     char *copy = dump(backup);
@@ -350,7 +350,7 @@ static void test_migration_faults(void)
             CHECK(rc == -1 && !st && err.text[0]);
             /* After its COMMIT a migration is done, whatever fails then. */
             char *now = dump(s.db);
-            CHECK(strncmp(now, "3|", 2) == 0 || strcmp(now, before) == 0);
+            CHECK(strncmp(now, "4|", 2) == 0 || strcmp(now, before) == 0);
             free(now);
         }
         CHECK(n > 1);
@@ -374,10 +374,10 @@ static void test_bad_migration(void)
     scratch_enter(&s);
     make_old(s.db);
     char *before = dump(s.db);
-    char *wrong = schema_with("\n-- version 2\nDELETE FROM messages; SELEKT 1;\n");
-    FAILS(store_open_schema(&st, s.db, wrong, &err), "version 2");
+    char *wrong = schema_with("\n-- version 3\nDELETE FROM messages; SELEKT 1;\n");
+    FAILS(store_open_schema(&st, s.db, wrong, &err), "version 3");
     free(wrong);
-    wrong = schema_with("\n-- version 2\nDELETE FROM messages;\n");
+    wrong = schema_with("\n-- version 3\nDELETE FROM messages;\n");
     FAILS(store_open_schema(&st, s.db, wrong, &err), "broken references");
     free(wrong);
     char *after = dump(s.db);
@@ -405,7 +405,7 @@ static void test_migration_killed(void)
     make_old(s.db);
     char *before = dump(s.db), *old = read_file(s.db, &bytes);
     char *newer =
-        schema_with("\n-- version 2\nCREATE TABLE filler (a);\n"
+        schema_with("\n-- version 3\nCREATE TABLE filler (a);\n"
                     "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n "
                     "WHERE i < 40000) "
                     "INSERT INTO filler SELECT randomblob(200) FROM n;\n"
@@ -427,7 +427,7 @@ static void test_migration_killed(void)
         if (!strcmp(now, before))
             old_left++;
         else
-            done += strncmp(now, "2|", 2) == 0;
+            done += strncmp(now, "3|", 2) == 0;
         CHECK(old_left + done == i + 1);
         free(now);
         REQUIRE(store_open_schema(&st, s.db, newer, &err) == 0);
@@ -455,7 +455,7 @@ static void test_migrated_meanwhile(void)
     char *newer = schema_with(next_version);
     REQUIRE(store_open_schema(&newer_st, s.db, newer, &err) == 0);
     struct message m = make_message(1, 1, ROLE_USER, "written by the old program");
-    FAILS(store_message_add(st, &m, &err), "from version 1 to 3");
+    FAILS(store_message_add(st, &m, &err), "from version 2 to 4");
     FAILS(store_chat_delete(st, 1, &err), "start this one again");
     store_close(st);
     check_integrity(newer_st);
