@@ -96,7 +96,7 @@ struct device_info {
     uint64_t memory_bytes; /* of the heap that weights would use */
     uint64_t buffer_bytes; /* largest storage-buffer range */
     uint32_t subgroup_size, shared_bytes, group_size; /* largest workgroup */
-    bool int_dot, f16, storage16, coopmat, timestamps, usable;
+    bool int_dot, int64, f16, storage16, coopmat, timestamps, usable;
     char note[256];        /* why not usable, or what is slow */
 };
 /* Fills up to max entries, *n is the number found (0 is not an error).

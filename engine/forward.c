@@ -36,24 +36,21 @@ uint32_t forward_bind_planes(struct gpu_dispatch *d, uint32_t at, const struct p
     return at + 3;
 }
 
-struct product_shape forward_product_shape(const struct product_tuning *t, enum epilogue e)
+uint32_t forward_product_rows(const struct product_tuning *t, enum epilogue e)
 {
     static const uint32_t units[EPILOGUE_COUNT] = {
         [EPILOGUE_STORE] = 1, [EPILOGUE_RESIDUAL] = ACT_BLOCK,
         [EPILOGUE_SWIGLU] = 2 * ACT_BLOCK
     };
-    uint32_t size = units[e] / t->batch * t->lanes;
-    size = size < t->size ? t->size : size < t->most ? size : t->most;
-    uint32_t rows = forward_divide_up(size / t->lanes * t->batch, units[e]) * units[e];
-    return (struct product_shape){ .size = size, .rows = rows };
+    return forward_divide_up(t->size / t->lanes * t->batch, units[e]) * units[e];
 }
 
 int forward_product(struct recorder *r, const struct product *p)
 {
     const struct product_tuning *t =
         r->pass->tokens > 1 ? &r->e->tune.product_many : &r->e->tune.product_one;
-    struct product_shape shape = forward_product_shape(t, p->epilogue);
-    uint32_t spec[] = { shape.size, t->lanes, shape.rows, t->tokens, t->batch, p->norm };
+    uint32_t rows = forward_product_rows(t, p->epilogue);
+    uint32_t spec[] = { t->size, t->lanes, rows, t->tokens, t->batch, p->norm };
     struct push_product push = {
         .rows = p->m->rows, .cols = p->m->cols, .units = p->m->units,
         .eps = r->hp->rms_eps, .out_stride = p->out_stride, .out_offset = p->out_offset
@@ -61,7 +58,7 @@ int forward_product(struct recorder *r, const struct product *p)
     struct gpu_dispatch d = {
         .bind = { [1] = p->m->codes, [2] = p->m->scales },
         .push = &push,
-        .groups = { forward_divide_up(p->m->rows, shape.rows),
+        .groups = { forward_divide_up(p->m->rows, rows),
                     forward_divide_up(r->pass->tokens, t->tokens), 1 },
         .beside = p->beside, .label = p->label
     };
@@ -127,7 +124,8 @@ static int recurrent_mixer(struct recorder *r, const struct device_layer *ly, ui
     };
     forward_bind_planes(&d, 8, &s->scratch.mixed);
     uint32_t spec[TUNING_SPEC], n = tuning_delta(t, r->e->int8, spec);
-    return forward_dispatch(r, &d, kernel_module(KERNEL_DELTA), spec, n);
+    enum kernel_id id = t->delta_wide ? KERNEL_DELTA_WIDE : KERNEL_DELTA;
+    return forward_dispatch(r, &d, kernel_module(id), spec, n);
 }
 
 static int rotate_and_store(struct recorder *r, const struct device_layer *ly,

@@ -34,13 +34,8 @@ int forward_product(struct recorder *r, const struct product *p);
 /* Looks the pipeline up, binds the control block, records. */
 int forward_dispatch(struct recorder *r, struct gpu_dispatch *d, const struct gpu_module *m,
                      const uint32_t *spec, uint32_t n_spec);
-/* A product's workgroup and the rows it makes, a multiple of what its epilogue
- * needs, in one sweep where the workgroup may be that large. */
-struct product_shape {
-    uint32_t size, rows;
-};
-struct product_shape forward_product_shape(const struct product_tuning *t,
-                                           enum epilogue e);
+/* Rows a workgroup makes, a multiple of what its epilogue needs. */
+uint32_t forward_product_rows(const struct product_tuning *t, enum epilogue e);
 /* Binds the three planes from binding `at` on; returns the next binding. */
 uint32_t forward_bind_planes(struct gpu_dispatch *d, uint32_t at, const struct planes *p);
 uint32_t forward_divide_up(uint32_t a, uint32_t b);

@@ -15,8 +15,8 @@ static int router(struct recorder *r, const struct device_layer *ly)
     const struct matrix *m = &ly->router;
     const struct product_tuning *t =
         r->pass->tokens > 1 ? &r->e->tune.product_many : &r->e->tune.product_one;
-    struct product_shape shape = forward_product_shape(t, EPILOGUE_STORE);
-    uint32_t spec[] = { shape.size, t->lanes, shape.rows, t->tokens, t->batch, NORM_ROW };
+    uint32_t rows = forward_product_rows(t, EPILOGUE_STORE);
+    uint32_t spec[] = { t->size, t->lanes, rows, t->tokens, t->batch, NORM_ROW };
     struct push_product push = { .rows = m->rows, .cols = m->cols, .units = m->units,
                                  .eps = r->hp->rms_eps, .out_stride = m->rows };
     struct gpu_dispatch d = {
@@ -24,7 +24,7 @@ static int router(struct recorder *r, const struct device_layer *ly)
                   [4] = ly->post_norm, [5] = gpu_span_all(&x->input.ss),
                   [6] = gpu_span_all(&x->router) },
         .push = &push,
-        .groups = { forward_divide_up(m->rows, shape.rows),
+        .groups = { forward_divide_up(m->rows, rows),
                     forward_divide_up(r->pass->tokens, t->tokens), 1 },
         .label = "router"
     };
@@ -70,8 +70,8 @@ static int experts(struct recorder *r, struct gpu_dispatch *d, const struct matr
 {
     const struct product_tuning *t = &r->e->tune.product_experts;
     uint32_t each = m->rows / r->hp->n_expert, used = r->hp->n_expert_used;
-    struct product_shape shape = forward_product_shape(t, e);
-    uint32_t spec[] = { shape.size, t->lanes, shape.rows, 1, t->batch,
+    uint32_t rows = forward_product_rows(t, e);
+    uint32_t spec[] = { t->size, t->lanes, rows, 1, t->batch,
                         e == EPILOGUE_SWIGLU ? NORM_ROW : NORM_NONE, used };
     struct push_product push = { .rows = each, .cols = m->cols, .units = m->units,
                                  .eps = r->hp->rms_eps };
@@ -79,7 +79,7 @@ static int experts(struct recorder *r, struct gpu_dispatch *d, const struct matr
     d->bind[2] = m->scales;
     forward_bind_planes(d, 3, in);
     d->push = &push;
-    d->groups[0] = forward_divide_up(each, shape.rows);
+    d->groups[0] = forward_divide_up(each, rows);
     d->groups[1] = r->pass->tokens * (e == EPILOGUE_SWIGLU ? used : 1);
     d->groups[2] = 1;
     const struct gpu_module *kernel = kernel_experts_module(m->format, r->e->int8, e);

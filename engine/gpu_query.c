@@ -86,6 +86,7 @@ static void features_read(struct gpu_caps *caps)
     want->coopmat.matrix = has.coopmat.matrix;
 
     caps->info.int_dot = want->dot.shaderIntegerDotProduct;
+    caps->info.int64 = want->core.features.shaderInt64;
     caps->info.f16 = want->v12.shaderFloat16;
     caps->info.storage16 = want->v11.storageBuffer16BitAccess;
 }

@@ -33,9 +33,11 @@
      * 3 conv weights f32[conv_dim][4]  4 dt bias f32[n_v]  5 ssm_a f32[n_v]   \
      * 6 ssm_norm f32[128]  7 state f32[n_v][128 values][128 keys]             \
      * 8, 9, 10 activation planes of n_v*128, RMS group 128, weight ssm_norm   \
-     * and silu(z) already multiplied in. Spec 1: int8 path (0/1), 2: columns  \
-     * a group, 3: key parts. Grid: (n_v * 128 / columns, 1, 1) */             \
+     * and silu(z) already multiplied in. proj_stride is a multiple of 8.      \
+     * WIDE: the same for devices with 64-bit integers in shaders.             \
+     * Spec: tuning_delta. Grid: (n_v * 128 / delta_columns, 1, 1) */          \
     X(DELTA, delta, 11, 1u << 2 | 1u << 7 | 7u << 8, struct push_delta)        \
+    X(DELTA_WIDE, delta_wide, 11, 1u << 2 | 1u << 7 | 7u << 8, struct push_delta) \
     /* 1 proj  2 q_norm f32[D]  3 k_norm f32[D]  4 RoPE table                  \
      * vec2(cos, sin)[ctx][rope_pairs]  5 q f32[t][n_head][D]  6 K cache       \
      * 7 V cache [ctx][n_head_kv][D] (f16 pairs in uints, or f32).             \

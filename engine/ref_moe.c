@@ -14,8 +14,8 @@ static bool is_chosen(const uint32_t *ids, uint32_t n, uint32_t id)
     return false;
 }
 
-void ref_select(const float *logits, uint32_t n, uint32_t slots, float scale, uint32_t *ids,
-                float *weights)
+void ref_select(const float *logits, uint32_t n, uint32_t slots, float scale,
+                uint32_t *ids, float *weights)
 {
     double top = logits[0], all = 0, sum = 0;
     for (uint32_t i = 1; i < n; i++)
@@ -38,7 +38,8 @@ void ref_select(const float *logits, uint32_t n, uint32_t slots, float scale, ui
 }
 
 /* Rows of one expert in a tensor of many. */
-static const uint8_t *slab(const struct ref_experts *e, const uint8_t *data, uint32_t expert)
+static const uint8_t *slab(const struct ref_experts *e, const uint8_t *data,
+                           uint32_t expert)
 {
     return data + expert * quant_bytes(e->type, e->width * e->n_embd);
 }
@@ -47,10 +48,12 @@ void ref_expert_hidden(const struct ref_experts *e, uint32_t expert,
                        const struct ref_planes *x, float eps, float *h)
 {
     float *up = mem_array(e->width, sizeof *up);
-    ref_product(e->type, slab(e, e->gate, expert), e->width, e->n_embd, x, e->int8,
-                REF_NORM_ROW, eps, h);
-    ref_product(e->type, slab(e, e->up, expert), e->width, e->n_embd, x, e->int8,
-                REF_NORM_ROW, eps, up);
+    ref_product(
+        &(struct ref_matrix){ e->type, slab(e, e->gate, expert), e->width, e->n_embd }, x,
+        e->int8, REF_NORM_ROW, eps, h);
+    ref_product(
+        &(struct ref_matrix){ e->type, slab(e, e->up, expert), e->width, e->n_embd }, x,
+        e->int8, REF_NORM_ROW, eps, up);
     for (size_t i = 0; i < e->width; i++)
         h[i] = (float)(h[i] / (1 + exp(-(double)h[i])) * up[i]);
     free(up);
@@ -64,8 +67,9 @@ void ref_experts_sum(const struct ref_experts *e, uint32_t slots, const uint32_t
     for (size_t i = 0; i < e->n_embd; i++)
         sum[i] = 0;
     for (uint32_t s = 0; s < slots; s++) {
-        ref_product(e->type, slab(e, e->down, ids[s]), e->n_embd, e->width, &h[s], e->int8,
-                    REF_NORM_NONE, 0, one);
+        ref_product(&(struct ref_matrix){ e->type, slab(e, e->down, ids[s]), e->n_embd,
+                                          e->width },
+                    &h[s], e->int8, REF_NORM_NONE, 0, one);
         for (size_t i = 0; i < e->n_embd; i++)
             sum[i] += (double)weights[s] * one[i];
     }

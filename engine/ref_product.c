@@ -32,7 +32,8 @@ static void block_planes(const float *v, const float *w, bool int8, size_t b,
     out->ss[b] = ss;
 }
 
-void ref_planes(const float *v, const float *w, size_t n, bool int8, struct ref_planes *out)
+void ref_planes(const float *v, const float *w, size_t n, bool int8,
+                struct ref_planes *out)
 {
     for (size_t b = 0; b < n / BLOCK; b++)
         block_planes(v, w, int8, b, out);
@@ -52,19 +53,18 @@ static double factor(const struct ref_planes *act, size_t cols, size_t c,
     return 1 / sqrt(sum / (double)group + eps);
 }
 
-void ref_product(enum quant type, const void *weights, size_t rows, size_t cols,
-                 const struct ref_planes *act, bool int8, enum ref_norm norm, float eps,
-                 float *y)
+void ref_product(const struct ref_matrix *m, const struct ref_planes *act, bool int8,
+                 enum ref_norm norm, float eps, float *y)
 {
-    size_t row_bytes = quant_bytes(type, cols);
+    const size_t cols = m->cols, row_bytes = quant_bytes(m->type, cols);
     float *w = mem_array(cols, sizeof *w);
     double *x = mem_array(cols, sizeof *x);
     for (size_t c = 0; c < cols; c++) {
         double v = int8 ? (double)act->q[c] * act->s[c / BLOCK * 2] : act->f[c];
         x[c] = v * factor(act, cols, c, norm, eps);
     }
-    for (size_t r = 0; r < rows; r++) {
-        quant_dequantize(type, (const uint8_t *)weights + r * row_bytes, cols, w);
+    for (size_t r = 0; r < m->rows; r++) {
+        quant_dequantize(m->type, (const uint8_t *)m->weights + r * row_bytes, cols, w);
         double sum = 0;
         for (size_t c = 0; c < cols; c++)
             sum += w[c] * x[c];

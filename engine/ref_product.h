@@ -22,10 +22,15 @@ struct ref_planes {
 void ref_planes(const float *v, const float *w, size_t n, bool int8, struct ref_planes *out);
 
 enum ref_norm { REF_NORM_NONE, REF_NORM_ROW, REF_NORM_HEADS };
-/* y[r] = factor * sum_c W[r][c] * act[c] in double; rows are in file format.
- * The RMS factor is over all columns, or per 128 of them. */
-void ref_product(enum quant type, const void *weights, size_t rows, size_t cols,
-                 const struct ref_planes *act, bool int8, enum ref_norm norm, float eps,
-                 float *y);
+/* Rows in file format. */
+struct ref_matrix {
+    enum quant type;
+    const void *weights;
+    size_t rows, cols;
+};
+/* y[r] = factor * sum_c W[r][c] * act[c] in double. The RMS factor is over all
+ * columns, or per 128 of them. */
+void ref_product(const struct ref_matrix *m, const struct ref_planes *act, bool int8,
+                 enum ref_norm norm, float eps, float *y);
 
 #endif

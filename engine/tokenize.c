@@ -45,7 +45,5 @@ int model_render(const struct model *m, const struct turn *turns, size_t n_turns
 
 void model_sampling(const struct model *m, bool thinking, struct sampler_params *out)
 {
-    *out = (struct sampler_params){ 0 };
-    if (m->tmpl)
-        template_sampling(m->tmpl, thinking, out);
+    template_sampling(m->tmpl, thinking, out);
 }

@@ -17,10 +17,9 @@ static const struct tuning table[DEVICE_KINDS] = {
      * token: an epilogue's block of 32 or 64 rows in one sweep, because narrow
      * matrices have fewer blocks than the device has compute units. */
     [DEVICE_GPU] = {
-        .product_one = { .size = 128, .lanes = 32, .batch = 2, .tokens = 1, .most = 1024 },
-        .product_many = { .size = 128, .lanes = 32, .batch = 2, .tokens = 8, .most = 128 },
-        .product_experts = { .size = 128, .lanes = 32, .batch = 2, .tokens = 1,
-                             .most = 1024 },
+        .product_one = { .size = 512, .lanes = 32, .batch = 2, .tokens = 1 },
+        .product_many = { .size = 128, .lanes = 32, .batch = 2, .tokens = 8 },
+        .product_experts = { .size = 512, .lanes = 32, .batch = 2, .tokens = 1 },
         .embed_size = 256, .sample_size = 1024, .select_size = 256, .lanes = 32,
         .delta_columns = 32, .delta_parts = 8, .delta_each = 1, .delta_passes = 1,
         .attend_size = 128, .attend_floats = 64, .attend_batch = 2, .attend_ahead = true,
@@ -34,11 +33,12 @@ static const struct tuning table[DEVICE_KINDS] = {
      * head. A masked branch costs as much as one taken. Mesa before 23 silently
      * ends an invocation's loops after 65,535 rounds, all loops together. */
     [DEVICE_CPU] = {
-        .product_one = { .size = 32, .lanes = 1, .batch = 4, .tokens = 1, .most = 32 },
-        .product_many = { .size = 32, .lanes = 1, .batch = 4, .tokens = 4, .most = 32 },
-        .product_experts = { .size = 32, .lanes = 1, .batch = 4, .tokens = 1, .most = 32 },
+        .product_one = { .size = 32, .lanes = 1, .batch = 4, .tokens = 1 },
+        .product_many = { .size = 32, .lanes = 1, .batch = 4, .tokens = 4 },
+        .product_experts = { .size = 32, .lanes = 1, .batch = 4, .tokens = 1 },
         .embed_size = 64, .sample_size = 16, .select_size = 16, .lanes = 8,
-        .delta_columns = 128, .delta_parts = 8, .delta_each = 8, .delta_passes = 1,
+        .delta_columns = 128, .delta_parts = 8, .delta_each = 8, .delta_passes = 16,
+        .delta_wide = true,
         .attend_size = 8, .attend_floats = 128, .attend_batch = 2, .merge_size = 8,
         .chunk_tokens = 64, .prefill_splits = 1, .split_positions = 32,
         .max_splits = 4, .max_rounds = 65000,
@@ -49,8 +49,8 @@ static void product_fit(struct product_tuning *p, uint32_t lanes, uint32_t group
 {
     if (p->lanes > lanes)
         p->lanes = lanes;
-    while (p->most > p->size && p->most > group_size)
-        p->most /= 2;
+    while (p->size > group_size)
+        p->size /= 2;
 }
 
 void tuning_choose(struct tuning *t, const struct device_info *info)
@@ -61,6 +61,10 @@ void tuning_choose(struct tuning *t, const struct device_info *info)
     while (lanes * 2 <= info->subgroup_size && lanes < t->lanes)
         lanes *= 2;
     t->lanes = lanes;
+    if (t->delta_wide && !info->int64) {
+        t->delta_wide = false;
+        t->delta_passes = 1; /* moving the state is dearer then: keep it */
+    }
     product_fit(&t->product_one, lanes, info->group_size);
     product_fit(&t->product_many, lanes, info->group_size);
     product_fit(&t->product_experts, lanes, info->group_size);

@@ -15,7 +15,6 @@ struct product_tuning {
     uint32_t lanes;  /* invocations that share a row */
     uint32_t batch;  /* rows an invocation works on at once */
     uint32_t tokens; /* a workgroup */
-    uint32_t most;   /* workgroup that makes the block of an epilogue at once */
 };
 
 struct tuning {
@@ -29,6 +28,7 @@ struct tuning {
     uint32_t delta_each;      /* columns an invocation holds at once */
     uint32_t delta_passes;    /* times it takes the next columns; 1: the state
                                * stays in registers for a whole pass */
+    bool delta_wide;        /* loads of eight floats, where the device can */
     uint32_t attend_size;     /* workgroup */
     uint32_t attend_floats;   /* of queries that an invocation holds */
     uint32_t attend_batch;    /* positions a round */

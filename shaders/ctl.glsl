@@ -2,8 +2,9 @@
  * and the workgroup size as specialization constant 0.
  *
  * Subgroup operations and barriers must be reached by every invocation: a loop
- * around them makes the same rounds for all, a branch around them is the same
- * for all. CPU devices forgive otherwise, GPUs hang. */
+ * around them counts from a value that all share, a branch around them is the
+ * same for all. CPU devices forgive otherwise, GPUs hang, even where all happen
+ * to make the same rounds. */
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_arithmetic : require
 #extension GL_KHR_shader_subgroup_shuffle : require

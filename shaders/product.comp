@@ -386,8 +386,8 @@ void main()
     uint local = gl_SubgroupID * gl_SubgroupSize + gl_SubgroupInvocationID;
     uint slot = local / LANES;
     uint slots = gl_WorkGroupSize.x / LANES;
-    for (uint row = slot * BATCH; row < ROWS; row += slots * BATCH)
-        rows_product(row, local % LANES, first, act, factor);
+    for (uint row = 0; row < ROWS; row += slots * BATCH)
+        rows_product(row + slot * BATCH, local % LANES, first, act, factor);
 #ifndef EPILOGUE_store
     barrier();
 #ifdef EPILOGUE_swiglu

@@ -92,11 +92,23 @@ static inline void acts_free(struct acts *a, struct gpu *gpu, uint32_t tokens)
     gpu_buffer_close(&a->ss, gpu);
 }
 
+/* What planes of n values a token should hold: values[t][n] * w, for `written`
+ * of the `tokens` that there is room for; w NULL: ones. */
+struct planes_want {
+    uint32_t tokens, written;
+    size_t n;
+    bool int8;
+    const float *values, *w;
+};
+
 /* Planes as read back; int8 values become floats. */
 static inline void check_planes(struct gpu *gpu, const struct gpu_buffer next[3],
-                                uint32_t tokens, size_t n, bool int8, const float *values,
-                                const float *w, uint32_t written)
+                                const struct planes_want *p)
 {
+    const size_t n = p->n;
+    const uint32_t tokens = p->tokens, written = p->written;
+    const bool int8 = p->int8;
+    const float *values = p->values, *w = p->w;
     uint8_t *x = mem_alloc(tokens * n * 4);
     float *s = mem_alloc(tokens * n / 4), *ss = mem_alloc(tokens * n / 8);
     harness_read(gpu, &next[0], x, tokens * n * (int8 ? 1 : 4));

@@ -31,6 +31,7 @@ struct shape {
     bool grouped, ba_grouped, int8;
     uint32_t columns, parts, each, passes; /* 0: from the tuning table */
     const char *kind;                      /* of device, for the table */
+    bool wide;                             /* where the table is not asked */
 };
 
 enum { CTL, PROJ, HISTORY, CONV, DT, A, NORM, STATE, X, S, SS, N_BUFFERS };
@@ -63,10 +64,12 @@ static void rig_kernel(struct rig *r)
         tune.delta_parts = r->shape.parts;
         tune.delta_each = r->shape.each;
         tune.delta_passes = r->shape.passes;
+        tune.delta_wide = r->shape.wide && info.int64;
     }
+    enum kernel_id id = tune.delta_wide ? KERNEL_DELTA_WIDE : KERNEL_DELTA;
     uint32_t n = tuning_delta(&tune, r->shape.int8, spec);
     HARNESS_OK(
-        gpu_kernel_open(&r->kernel, r->gpu, kernel_module(KERNEL_DELTA), spec, n, &err),
+        gpu_kernel_open(&r->kernel, r->gpu, kernel_module(id), spec, n, &err),
         &err);
     struct gpu_dispatch d = { .kernel = &r->kernel,
                               .push = &r->p,
@@ -394,26 +397,18 @@ static void test_head_orders(void)
 static void test_workgroup_shapes(void)
 {
     static const struct shape shapes[] = {
-        { .n_k = 1, .n_v = 2, .kind = "cpu" },
-        { .n_k = 1, .n_v = 2, .kind = "discrete", .int8 = true },
-        { .n_k = 2,
-          .n_v = 2,
-          .columns = 32,
-          .parts = 1,
-          .each = 1,
-          .passes = 1,
-          .int8 = true },
-        { .n_k = 1, .n_v = 2, .columns = 32, .parts = 2, .each = 1, .passes = 2 },
-        { .n_k = 1, .n_v = 2, .columns = 64, .parts = 4, .each = 2, .passes = 1 },
-        { .n_k = 1,
-          .n_v = 2,
-          .columns = 64,
-          .parts = 8,
-          .each = 1,
-          .passes = 1,
-          .int8 = true },
-        { .n_k = 1, .n_v = 2, .columns = 128, .parts = 8, .each = 4, .passes = 4 },
-        { .n_k = 1, .n_v = 2, .columns = 128, .parts = 8, .each = 1, .passes = 1 },
+        { 1, 2, .kind = "cpu" },
+        { 1, 2, .kind = "discrete", .int8 = true },
+        { 2, 2, .columns = 32, .parts = 1, .each = 1, .passes = 1, .int8 = true },
+        { 1, 2, .columns = 32, .parts = 2, .each = 1, .passes = 2 },
+        { 1, 2, .columns = 64, .parts = 4, .each = 2, .passes = 1 },
+        { 1, 2, .columns = 64, .parts = 8, .each = 1, .passes = 1, .int8 = true },
+        { 1, 2, .columns = 128, .parts = 8, .each = 4, .passes = 4 },
+        { 1, 2, .columns = 128, .parts = 8, .each = 8, .passes = 1 },
+        { 1, 2, .columns = 128, .parts = 8, .each = 1, .passes = 1 },
+        { 1, 2, .columns = 32, .parts = 8, .each = 1, .passes = 1, .wide = true },
+        { 1, 2, .columns = 64, .parts = 4, .each = 2, .passes = 2, .wide = true },
+        { 1, 2, .columns = 128, .parts = 8, .each = 8, .passes = 1, .wide = true },
     };
     static const uint32_t lengths[] = { 1, 3, 11 };
     check_shapes(shapes, COUNT(shapes), lengths, COUNT(lengths));

@@ -23,23 +23,25 @@ static void check_choice(struct gpu *gpu, const struct choice *c, const float *l
     for (size_t i = 0; i < (size_t)c->grid * stride; i++)
         got[i] = none;
     struct ctl_block ctl = { .n_tokens = c->tokens };
-    struct gpu_buffer b[3] = {
-        harness_buffer(gpu, &ctl, sizeof ctl),
-        harness_buffer(gpu, logits, (size_t)c->grid * (c->experts + 1) * 4),
-        harness_buffer(gpu, got, (size_t)c->grid * stride * 4)
-    };
-    harness_run(gpu, &(struct harness_job){
-        .module = kernel_module(KERNEL_SELECT), .spec = { c->size, c->slots }, .n_spec = 2,
-        .buffers = { &b[0], &b[1], &b[2] },
-        .push = &(struct push_select){ .experts = c->experts, .scale = c->scale },
-        .groups = { 1, c->grid, 1 } });
+    struct gpu_buffer b[3] = { harness_buffer(gpu, &ctl, sizeof ctl),
+                               harness_buffer(gpu, logits,
+                                              (size_t)c->grid * (c->experts + 1) * 4),
+                               harness_buffer(gpu, got, (size_t)c->grid * stride * 4) };
+    harness_run(
+        gpu, &(struct harness_job){ .module = kernel_module(KERNEL_SELECT),
+                                    .spec = { c->size, c->slots },
+                                    .n_spec = 2,
+                                    .buffers = { &b[0], &b[1], &b[2] },
+                                    .push = &(struct push_select){ .experts = c->experts,
+                                                                   .scale = c->scale },
+                                    .groups = { 1, c->grid, 1 } });
     harness_read(gpu, &b[2], got, (size_t)c->grid * stride * 4);
     for (uint32_t t = 0; t < c->tokens; t++) {
         const uint32_t *row = got + (size_t)t * stride;
         uint32_t ids[SELECT_MAX_SLOTS];
         float want[SELECT_MAX_SLOTS + 1], weights[SELECT_MAX_SLOTS + 1];
-        ref_select(logits + (size_t)t * (c->experts + 1), c->experts, c->slots, c->scale, ids,
-                   want);
+        ref_select(logits + (size_t)t * (c->experts + 1), c->experts, c->slots, c->scale,
+                   ids, want);
         memcpy(weights, row + c->slots, (c->slots + 1) * 4);
         bool ok = !memcmp(row, ids, c->slots * 4);
         for (uint32_t s = 0; s <= c->slots; s++)
@@ -63,14 +65,22 @@ static float logit_of(uint32_t kind, uint32_t i)
     static const float few[] = { 1.5f, -2, 1.5f, 0.25f };
     static const float ends[] = { FLT_MAX, -FLT_MAX, 0, FLT_MAX, -FLT_MIN, -3e38f };
     switch (kind) {
-    case 0: return 4 * random_value();
-    case 1: return -7.25f;
-    case 2: return few[random_bits() % 4];
-    case 3: return 90 * random_value();
-    case 4: return ends[random_bits() % 6];
-    case 5: return random_bits() % 2 ? 0.0f : -0.0f;
-    case 6: return (float)i * 0.125f;
-    default: return (float)i * -0.125f;
+    case 0:
+        return 4 * random_value();
+    case 1:
+        return -7.25f;
+    case 2:
+        return few[random_bits() % 4];
+    case 3:
+        return 90 * random_value();
+    case 4:
+        return ends[random_bits() % 6];
+    case 5:
+        return random_bits() % 2 ? 0.0f : -0.0f;
+    case 6:
+        return (float)i * 0.125f;
+    default:
+        return (float)i * -0.125f;
     }
 }
 
@@ -78,7 +88,11 @@ static void try_choice(struct gpu *gpu, uint32_t experts, uint32_t slots)
 {
     enum { KINDS = 8 };
     static const uint32_t sizes[] = { 8, 64, 256 };
-    struct choice c = { experts, slots, KINDS, KINDS + 2, sizes[(experts + slots) % 3],
+    struct choice c = { experts,
+                        slots,
+                        KINDS,
+                        KINDS + 2,
+                        sizes[(experts + slots) % 3],
                         slots % 2 ? 1.0f : 2.5f };
     float *logits = mem_array((size_t)c.grid * (experts + 1), 4);
     for (uint32_t t = 0; t < c.grid; t++)
@@ -92,9 +106,10 @@ static void try_choice(struct gpu *gpu, uint32_t experts, uint32_t slots)
 static void test_choice(void)
 {
     struct gpu *gpu = harness_open();
-    static const uint32_t rows[][2] = { { 1, 1 },    { 2, 1 },    { 5, 5 },    { 8, 1 },
-                                        { 8, 3 },    { 8, 8 },    { 16, 16 },  { 37, 7 },
-                                        { 256, 1 },  { 256, 8 },  { 256, 16 }, { 511, 10 },
+    static const uint32_t rows[][2] = { { 1, 1 },    { 2, 1 },    { 5, 5 },
+                                        { 8, 1 },    { 8, 3 },    { 8, 8 },
+                                        { 16, 16 },  { 37, 7 },   { 256, 1 },
+                                        { 256, 8 },  { 256, 16 }, { 511, 10 },
                                         { 512, 10 }, { 512, 16 }, { 512, 1 } };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         try_choice(gpu, rows[i][0], rows[i][1]);
@@ -112,9 +127,12 @@ static void test_choice_of_nan(void)
                                harness_buffer(gpu, logits, sizeof logits),
                                harness_buffer(gpu, NULL, sizeof got) };
     harness_run(gpu, &(struct harness_job){
-        .module = kernel_module(KERNEL_SELECT), .spec = { 64, 2 }, .n_spec = 2,
-        .buffers = { &b[0], &b[1], &b[2] },
-        .push = &(struct push_select){ .experts = 4, .scale = 1 }, .groups = { 1, 1, 1 } });
+                         .module = kernel_module(KERNEL_SELECT),
+                         .spec = { 64, 2 },
+                         .n_spec = 2,
+                         .buffers = { &b[0], &b[1], &b[2] },
+                         .push = &(struct push_select){ .experts = 4, .scale = 1 },
+                         .groups = { 1, 1, 1 } });
     harness_read(gpu, &b[2], got, sizeof got);
     CHECK(got[0] < 4 && got[1] < 4);
     for (int i = 0; i < 3; i++)
@@ -138,13 +156,13 @@ struct mixture {
     uint8_t *gate, *up, *down;
     struct arena arena;
     struct matrix gate_up_m, down_m;
-    uint32_t *ids;             /* [grid][slots] */
-    float *weights;            /* [grid][slots + 1] */
+    uint32_t *ids;  /* [grid][slots] */
+    float *weights; /* [grid][slots + 1] */
     struct gpu_buffer selection;
 };
 
-static struct tensor experts_tensor(const struct setup *u, const uint8_t *data, size_t rows,
-                                    size_t cols)
+static struct tensor experts_tensor(const struct setup *u, const uint8_t *data,
+                                    size_t rows, size_t cols)
 {
     struct tensor t = tensor_of(u->type, data, rows * u->experts, cols);
     t.n_dims = 3;
@@ -184,12 +202,14 @@ static void mixture_make(struct mixture *x, struct gpu *gpu, const struct setup 
     x->gate = random_weights(u->type, all, u->n_embd);
     x->up = random_weights(u->type, all, u->n_embd);
     x->down = random_weights(u->type, (size_t)u->experts * u->n_embd, u->width);
-    x->ref = (struct ref_experts){ u->type, x->gate, x->up, x->down, u->n_embd, u->width,
-                                   u->int8 };
+    x->ref = (struct ref_experts){ u->type,   x->gate,  x->up,  x->down,
+                                   u->n_embd, u->width, u->int8 };
     struct tensor gate = experts_tensor(u, x->gate, u->width, u->n_embd),
                   up = experts_tensor(u, x->up, u->width, u->n_embd),
                   down = experts_tensor(u, x->down, u->n_embd, u->width);
-    struct pack_source both = { .parts = { &gate, &up }, .n_parts = 2, .interleave = true },
+    struct pack_source both = { .parts = { &gate, &up },
+                                .n_parts = 2,
+                                .interleave = true },
                        one = { .parts = { &down }, .n_parts = 1 };
     struct err err = { "" };
     arena_init(&x->arena, gpu, pack_matrix_bytes(&both) + pack_matrix_bytes(&one));
@@ -220,8 +240,9 @@ static struct harness_job product_job(const struct setup *u, const struct matrix
 {
     uint32_t unit = e == EPILOGUE_SWIGLU ? 64 : 32, each = m->rows / u->experts;
     uint32_t rows = (u->size / u->lanes * u->batch + unit - 1) / unit * unit;
-    *push = (struct push_product){ .rows = each, .cols = m->cols, .units = m->units,
-                                   .eps = 1e-6f };
+    *push = (struct push_product){
+        .rows = each, .cols = m->cols, .units = m->units, .eps = 1e-6f
+    };
     return (struct harness_job){
         .module = kernel_experts_module(u->format, u->int8, e),
         .spec = { u->size, u->lanes, rows, 1, u->batch, e == EPILOGUE_SWIGLU, u->slots },
@@ -264,8 +285,12 @@ static void check_gate_up(struct gpu *gpu, const struct setup *u, const struct m
     for (uint32_t v = 0; v < vectors; v++)
         ref_expert_hidden(&x->ref, x->ids[v], &a.planes[v / u->slots], 1e-6f,
                           want + (size_t)v * u->width);
-    check_planes(gpu, next.b, vectors, u->width, u->int8, want, NULL,
-                 u->tokens * u->slots);
+    check_planes(gpu, next.b,
+                 &(struct planes_want){ .tokens = vectors,
+                                        .written = u->tokens * u->slots,
+                                        .n = u->width,
+                                        .int8 = u->int8,
+                                        .values = want });
     uint32_t *rest = mem_array((size_t)vectors * u->width, 4);
     harness_read(gpu, &next.b[0], rest, (size_t)vectors * u->width * 4);
     size_t value = u->int8 ? 1 : 4;
@@ -300,8 +325,8 @@ static void check_down(struct gpu *gpu, const struct setup *u, const struct mixt
                       b_norm = harness_buffer(gpu, norm, u->n_embd * 4);
     struct planes_out next = planes_out(gpu, u->grid, u->n_embd);
     struct harness_job job = product_job(u, &x->down_m, &a, EPILOGUE_RESIDUAL, &push);
-    const struct gpu_buffer *more[] = { &stream, &next.b[0], &next.b[1], &next.b[2], &b_norm,
-                                        &x->selection, &b_shared };
+    const struct gpu_buffer *more[] = { &stream, &next.b[0],    &next.b[1], &next.b[2],
+                                        &b_norm, &x->selection, &b_shared };
     job.buffers[0] = ctl;
     memcpy(job.buffers + 6, more, sizeof more);
     harness_run(gpu, &job);
@@ -315,9 +340,15 @@ static void check_down(struct gpu *gpu, const struct setup *u, const struct mixt
     }
     harness_read(gpu, &stream, got, n * 4);
     CHECK(harness_near(got, want, n, 1e-4));
-    check_planes(gpu, next.b, u->grid, u->n_embd, u->int8, want, norm, u->tokens);
-    struct gpu_buffer *all[] = { &stream, &b_shared, &b_norm, &next.b[0], &next.b[1],
-                                 &next.b[2] };
+    check_planes(gpu, next.b,
+                 &(struct planes_want){ .tokens = u->grid,
+                                        .written = u->tokens,
+                                        .n = u->n_embd,
+                                        .int8 = u->int8,
+                                        .values = want,
+                                        .w = norm });
+    struct gpu_buffer *all[] = { &stream,    &b_shared,  &b_norm,
+                                 &next.b[0], &next.b[1], &next.b[2] };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         gpu_buffer_close(all[i], gpu);
     acts_free(&a, gpu, u->grid * u->slots);
@@ -350,9 +381,18 @@ static struct setup setup_of(enum device_format f, bool int8, uint32_t lanes)
 {
     uint32_t block = quant_format(quants[f])->elements;
     uint32_t width = block < 32 ? 32 : block;
-    return (struct setup){ .format = f, .type = quants[f], .int8 = int8,
-                           .n_embd = 3 * width, .width = width, .experts = 5, .slots = 3,
-                           .tokens = 1, .grid = 2, .size = 64, .lanes = lanes, .batch = 4 };
+    return (struct setup){ .format = f,
+                           .type = quants[f],
+                           .int8 = int8,
+                           .n_embd = 3 * width,
+                           .width = width,
+                           .experts = 5,
+                           .slots = 3,
+                           .tokens = 1,
+                           .grid = 2,
+                           .size = 64,
+                           .lanes = lanes,
+                           .batch = 4 };
 }
 
 static void test_experts_of_every_format(void)
@@ -373,14 +413,14 @@ static void test_experts_of_odd_shapes(void)
     static const struct {
         uint32_t n_embd, width, experts, slots, tokens, grid, lanes, batch;
     } rows[] = {
-        { 64, 32, 1, 1, 1, 1, 4, 2 },   /* fewer units than lanes */
+        { 64, 32, 1, 1, 1, 1, 4, 2 },    /* fewer units than lanes */
         { 160, 96, 16, 16, 2, 2, 8, 4 }, /* all experts, a tail of rows */
-        { 288, 64, 3, 2, 2, 3, 2, 1 },
-        { 64, 352, 4, 4, 3, 4, 1, 2 },
+        { 288, 64, 3, 2, 2, 3, 2, 1 },   { 64, 352, 4, 4, 3, 4, 1, 2 },
         { 96, 160, 7, 1, 2, 2, 8, 2 },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct setup u = setup_of(i % 2 ? FORMAT_Q4_0 : FORMAT_Q8_0, i != 2, rows[i].lanes);
+        struct setup u =
+            setup_of(i % 2 ? FORMAT_Q4_0 : FORMAT_Q8_0, i != 2, rows[i].lanes);
         u.n_embd = rows[i].n_embd;
         u.width = rows[i].width;
         u.experts = rows[i].experts;
@@ -414,7 +454,8 @@ static void test_router(void)
             *shared = random_weights(QUANT_F32, 1, COLS);
     struct tensor parts[] = { tensor_of(QUANT_F16, gate, EXPERTS, COLS),
                               tensor_of(QUANT_F32, shared, 1, COLS) };
-    struct pack_source src = { .parts = { &parts[0], &parts[1] }, .n_parts = 2,
+    struct pack_source src = { .parts = { &parts[0], &parts[1] },
+                               .n_parts = 2,
                                .exact = true };
     struct arena arena;
     struct matrix m;
@@ -430,19 +471,26 @@ static void test_router(void)
                               harness_buffer(gpu, a.v, GRID * COLS * 4),
                               harness_buffer(gpu, a.w, COLS * 4),
                               harness_buffer(gpu, NULL, sizeof got) };
-    struct push_product push = { .rows = m.rows, .cols = COLS, .units = m.units,
-                                 .eps = 1e-6f, .out_stride = m.rows };
-    harness_run(gpu, &(struct harness_job){
-        .module = kernel_module(KERNEL_ROUTER), .spec = { 64, 8, 32, 2, 4, 1 }, .n_spec = 6,
-        .buffers = { [0] = &b[0], [3] = &b[1], [4] = &b[2], [5] = &a.ss, [6] = &b[3] },
-        .spans = { [1] = m.codes, [2] = m.scales }, .push = &push,
-        .groups = { 2, 2, 1 } });
+    struct push_product push = {
+        .rows = m.rows, .cols = COLS, .units = m.units, .eps = 1e-6f, .out_stride = m.rows
+    };
+    harness_run(gpu, &(struct harness_job){ .module = kernel_module(KERNEL_ROUTER),
+                                            .spec = { 64, 8, 32, 2, 4, 1 },
+                                            .n_spec = 6,
+                                            .buffers = { [0] = &b[0],
+                                                         [3] = &b[1],
+                                                         [4] = &b[2],
+                                                         [5] = &a.ss,
+                                                         [6] = &b[3] },
+                                            .spans = { [1] = m.codes, [2] = m.scales },
+                                            .push = &push,
+                                            .groups = { 2, 2, 1 } });
     harness_read(gpu, &b[3], got, sizeof got);
     for (int t = 0; t < TOKENS; t++) {
-        ref_product(QUANT_F16, gate, EXPERTS, COLS, &a.planes[t], false, REF_NORM_ROW, 1e-6f,
-                    want[t]);
-        ref_product(QUANT_F32, shared, 1, COLS, &a.planes[t], false, REF_NORM_ROW, 1e-6f,
-                    &want[t][EXPERTS]);
+        ref_product(&(struct ref_matrix){ QUANT_F16, gate, EXPERTS, COLS }, &a.planes[t],
+                    false, REF_NORM_ROW, 1e-6f, want[t]);
+        ref_product(&(struct ref_matrix){ QUANT_F32, shared, 1, COLS }, &a.planes[t],
+                    false, REF_NORM_ROW, 1e-6f, &want[t][EXPERTS]);
     }
     CHECK(harness_near(got[0], want[0], GRID * (EXPERTS + 1), 2e-6));
     for (size_t i = 0; i < sizeof b / sizeof *b; i++)
@@ -463,8 +511,10 @@ static void test_too_large_to_bind(void)
     struct gpu *gpu = harness_open();
     struct err err = { "" };
     const uint64_t most = gpu_info(gpu)->buffer_bytes, row = 64 * 4;
-    struct tensor t = { .name = "blk.7.ffn_down_exps.weight", .type = QUANT_F32,
-                        .n_dims = 3, .ne = { 64, most / row / 4, 4, 1 } };
+    struct tensor t = { .name = "blk.7.ffn_down_exps.weight",
+                        .type = QUANT_F32,
+                        .n_dims = 3,
+                        .ne = { 64, most / row / 4, 4, 1 } };
     struct pack_source one = { .parts = { &t }, .n_parts = 1 };
     CHECK(pack_matrix_check(&one, gpu, &err) == 0);
     t.ne[1] += 1 << 14;

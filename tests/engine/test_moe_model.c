@@ -24,8 +24,7 @@ static float *logits_of(const struct whole *w, const int32_t *ids, size_t n, uin
 {
     float *logits = mem_array(w->n_vocab, sizeof *logits);
     struct session *s = whole_session(w, &(struct session_params){ .chunk_tokens = chunk });
-    int32_t id;
-    whole_greedy(s, ids, n, 1, 1, &id, logits);
+    whole_first(s, ids, n, logits);
     session_close(s);
     return logits;
 }

@@ -47,13 +47,16 @@ static void reference(const struct setup *u, const struct weights_pair *w,
 {
     size_t half = u->shape.rows / 2;
     if (u->epilogue != EPILOGUE_SWIGLU) {
-        ref_product(u->type, w->data[0], u->shape.rows, u->shape.cols, act, u->int8, u->norm,
-                    1e-6f, y);
+        ref_product(
+            &(struct ref_matrix){ u->type, w->data[0], u->shape.rows, u->shape.cols },
+            act, u->int8, u->norm, 1e-6f, y);
         return;
     }
     float *gate = mem_array(half, sizeof *gate), *up = mem_array(half, sizeof *up);
-    ref_product(u->type, w->data[0], half, u->shape.cols, act, u->int8, u->norm, 1e-6f, gate);
-    ref_product(u->type, w->data[1], half, u->shape.cols, act, u->int8, u->norm, 1e-6f, up);
+    ref_product(&(struct ref_matrix){ u->type, w->data[0], half, u->shape.cols }, act,
+                u->int8, u->norm, 1e-6f, gate);
+    ref_product(&(struct ref_matrix){ u->type, w->data[1], half, u->shape.cols }, act,
+                u->int8, u->norm, 1e-6f, up);
     for (size_t i = 0; i < half; i++)
         y[i] = gate[i] / (1 + expf(-gate[i])) * up[i];
     free(gate);
@@ -63,7 +66,8 @@ static void reference(const struct setup *u, const struct weights_pair *w,
 static void run_setup(struct gpu *gpu, const struct setup *u)
 {
     const uint32_t tokens = u->shape.tokens, grid = u->shape.grid_tokens;
-    const size_t rows = u->shape.rows, n_out = u->epilogue == EPILOGUE_SWIGLU ? rows / 2 : rows;
+    const size_t rows = u->shape.rows,
+                 n_out = u->epilogue == EPILOGUE_SWIGLU ? rows / 2 : rows;
     struct acts a;
     struct weights_pair w = { 0 };
     acts_make(&a, gpu, u->shape.cols, grid, u->int8);
@@ -85,9 +89,12 @@ static void run_setup(struct gpu *gpu, const struct setup *u)
     uint32_t per_group = u->size / u->lanes * u->batch;
     if (u->epilogue != EPILOGUE_STORE)
         per_group = (per_group + unit - 1) / unit * unit;
-    struct push_product push = { .rows = (uint32_t)rows, .cols = (uint32_t)u->shape.cols,
-                                 .units = w.m.units, .eps = 1e-6f,
-                                 .out_stride = (uint32_t)stride, .out_offset = offset };
+    struct push_product push = { .rows = (uint32_t)rows,
+                                 .cols = (uint32_t)u->shape.cols,
+                                 .units = w.m.units,
+                                 .eps = 1e-6f,
+                                 .out_stride = (uint32_t)stride,
+                                 .out_offset = offset };
     struct harness_job job = {
         .module = kernel_product_module(u->format, u->int8, u->epilogue),
         .spec = { u->size, u->lanes, per_group, u->per_group, u->batch, u->norm },
@@ -121,8 +128,14 @@ static void run_setup(struct gpu *gpu, const struct setup *u)
     harness_read(gpu, &b_out, got, grid * stride * 4);
     CHECK(harness_near(got, want, grid * stride, 1e-4));
     if (u->epilogue != EPILOGUE_STORE)
-        check_planes(gpu, next, grid, n_out, u->int8, values,
-                     u->epilogue == EPILOGUE_RESIDUAL ? norm : NULL, tokens);
+        check_planes(
+            gpu, next,
+            &(struct planes_want){ .tokens = grid,
+                                   .written = tokens,
+                                   .n = n_out,
+                                   .int8 = u->int8,
+                                   .values = values,
+                                   .w = u->epilogue == EPILOGUE_RESIDUAL ? norm : NULL });
     struct gpu_buffer *all[] = { &b_ctl, &b_out, &b_norm, &next[0], &next[1], &next[2] };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         gpu_buffer_close(all[i], gpu);
@@ -150,10 +163,14 @@ static void run_format(struct gpu *gpu, enum device_format f)
     for (int i = 0; i < 2 * EPILOGUE_COUNT; i++) {
         bool int8 = i >= EPILOGUE_COUNT, shared = i & 1;
         enum epilogue e = (enum epilogue)(i % EPILOGUE_COUNT);
-        struct setup u = { .format = f, .type = quants[f], .int8 = int8, .epilogue = e,
+        struct setup u = { .format = f,
+                           .type = quants[f],
+                           .int8 = int8,
+                           .epilogue = e,
                            .norm = (enum ref_norm)((i + i / 3 + f) % 3),
                            .shape = e == EPILOGUE_STORE ? store[shared] : fused[shared],
-                           .size = shared ? 64 : 16, .batch = 2,
+                           .size = shared ? 64 : 16,
+                           .batch = 2,
                            .lanes = shared ? gpu_info(gpu)->subgroup_size : 1,
                            .per_group = shared ? 2 : 1 };
         u.shape.cols *= shortest < 128 ? 128 : shortest;
@@ -182,10 +199,16 @@ static void test_products_with_shared_subgroups(void)
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
         for (uint32_t lanes = 2; lanes < gpu_info(gpu)->subgroup_size; lanes *= 2) {
             enum device_format f = formats[i];
-            run_setup(gpu, &(struct setup){ .format = f, .type = quants[f], .int8 = true,
-                      .epilogue = EPILOGUE_RESIDUAL, .norm = REF_NORM_ROW,
-                      .shape = { 96, 768, 2, 3 }, .size = 64, .lanes = lanes, .batch = 4,
-                      .per_group = 2 });
+            run_setup(gpu, &(struct setup){ .format = f,
+                                            .type = quants[f],
+                                            .int8 = true,
+                                            .epilogue = EPILOGUE_RESIDUAL,
+                                            .norm = REF_NORM_ROW,
+                                            .shape = { 96, 768, 2, 3 },
+                                            .size = 64,
+                                            .lanes = lanes,
+                                            .batch = 4,
+                                            .per_group = 2 });
         }
     harness_close(gpu);
 }
@@ -193,9 +216,15 @@ static void test_products_with_shared_subgroups(void)
 static void test_stop_writes_nothing(void)
 {
     struct gpu *gpu = harness_open();
-    struct setup u = { .format = FORMAT_Q2_0, .type = QUANT_Q2_0, .int8 = true,
-                       .epilogue = EPILOGUE_RESIDUAL, .shape = { 64, 128, 0, 2 },
-                       .size = 64, .lanes = 8, .batch = 4, .per_group = 1 };
+    struct setup u = { .format = FORMAT_Q2_0,
+                       .type = QUANT_Q2_0,
+                       .int8 = true,
+                       .epilogue = EPILOGUE_RESIDUAL,
+                       .shape = { 64, 128, 0, 2 },
+                       .size = 64,
+                       .lanes = 8,
+                       .batch = 4,
+                       .per_group = 1 };
     run_setup(gpu, &u); /* no token is below n_tokens */
     harness_close(gpu);
 }
@@ -204,7 +233,9 @@ static void embed_format(struct gpu *gpu, enum device_format f, bool int8)
 {
     const size_t rows = 11, cols = 768;
     const uint32_t tokens = 5, grid = 6;
-    struct setup u = { .format = f, .type = quants[f], .shape = { rows, cols, tokens, grid } };
+    struct setup u = { .format = f,
+                       .type = quants[f],
+                       .shape = { rows, cols, tokens, grid } };
     struct weights_pair w = { 0 };
     weights_make(&w, gpu, &u);
     float norm[768], got[6 * 768], want[6 * 768] = { 0 };
@@ -213,8 +244,8 @@ static void embed_format(struct gpu *gpu, enum device_format f, bool int8)
     struct ctl_block ctl = { .n_tokens = tokens, .n_vocab = (uint32_t)rows };
     for (uint32_t t = 0; t < tokens; t++) {
         ctl.tokens[t] = t * 7 % 11;
-        quant_dequantize(u.type, w.data[0] + ctl.tokens[t] * quant_bytes(u.type, cols), cols,
-                         want + t * cols);
+        quant_dequantize(u.type, w.data[0] + ctl.tokens[t] * quant_bytes(u.type, cols),
+                         cols, want + t * cols);
     }
     struct gpu_buffer b[6] = { harness_buffer(gpu, &ctl, sizeof ctl),
                                harness_buffer(gpu, NULL, sizeof got),
@@ -223,15 +254,28 @@ static void embed_format(struct gpu *gpu, enum device_format f, bool int8)
                                harness_buffer(gpu, NULL, grid * cols / 8),
                                harness_buffer(gpu, norm, sizeof norm) };
     struct push_embed push = { .cols = (uint32_t)cols, .units = w.m.units };
-    harness_run(gpu, &(struct harness_job){
-        .module = kernel_embed_module(f), .spec = { 64, int8 }, .n_spec = 2,
-        .buffers = { [0] = &b[0], [3] = &b[1], [4] = &b[2], [5] = &b[3], [6] = &b[4],
-                     [7] = &b[5] },
-        .spans = { [1] = w.m.codes, [2] = w.m.scales }, .push = &push,
-        .groups = { 1, grid, 1 } });
+    harness_run(gpu,
+                &(struct harness_job){ .module = kernel_embed_module(f),
+                                       .spec = { 64, int8 },
+                                       .n_spec = 2,
+                                       .buffers = { [0] = &b[0],
+                                                    [3] = &b[1],
+                                                    [4] = &b[2],
+                                                    [5] = &b[3],
+                                                    [6] = &b[4],
+                                                    [7] = &b[5] },
+                                       .spans = { [1] = w.m.codes, [2] = w.m.scales },
+                                       .push = &push,
+                                       .groups = { 1, grid, 1 } });
     harness_read(gpu, &b[1], got, sizeof got);
     CHECK(harness_near(got, want, grid * cols, 1e-6));
-    check_planes(gpu, b + 2, grid, cols, int8, want, norm, tokens);
+    check_planes(gpu, b + 2,
+                 &(struct planes_want){ .tokens = grid,
+                                        .written = tokens,
+                                        .n = cols,
+                                        .int8 = int8,
+                                        .values = want,
+                                        .w = norm });
     for (int i = 0; i < 6; i++)
         gpu_buffer_close(&b[i], gpu);
     arena_release(&w.arena);
@@ -251,8 +295,10 @@ static void test_embedding(void)
 static void test_mixed_parts_become_f16(void)
 {
     struct gpu *gpu = harness_open();
-    uint8_t *a = random_weights(QUANT_Q8_0, 3, 64), *b = random_weights(QUANT_Q4_0, 2, 64);
-    struct tensor ta = tensor_of(QUANT_Q8_0, a, 3, 64), tb = tensor_of(QUANT_Q4_0, b, 2, 64);
+    uint8_t *a = random_weights(QUANT_Q8_0, 3, 64),
+            *b = random_weights(QUANT_Q4_0, 2, 64);
+    struct tensor ta = tensor_of(QUANT_Q8_0, a, 3, 64),
+                  tb = tensor_of(QUANT_Q4_0, b, 2, 64);
     struct pack_source src = { .parts = { &ta, &tb }, .n_parts = 2 };
     struct arena arena;
     struct matrix m;

@@ -7,7 +7,7 @@
 
 #define MODEL "tests/data/dense_qwen35.gguf"
 
-enum { LONG = 150 };
+enum { LONG = 150, SHORT = 9 };
 
 static void make_prompt(int32_t *ids, size_t n, uint32_t seed)
 {
@@ -26,8 +26,7 @@ static bool same(const float *a, const float *b, uint32_t n)
 static void fresh_logits(const struct whole *w, const int32_t *ids, size_t n, float *logits)
 {
     struct session *s = whole_session(w, NULL);
-    int32_t id;
-    whole_greedy(s, ids, n, 1, 1, &id, logits);
+    whole_first(s, ids, n, logits);
     session_close(s);
 }
 
@@ -36,7 +35,7 @@ static void fresh_logits(const struct whole *w, const int32_t *ids, size_t n, fl
 static void chunks_agree(enum math_path math)
 {
     struct whole w = whole_open(MODEL, math);
-    int32_t ids[LONG], id;
+    int32_t ids[LONG];
     make_prompt(ids, LONG, 3);
     float *want = mem_array(w.n_vocab, 4), *got = mem_array(w.n_vocab, 4);
     fresh_logits(&w, ids, LONG, want);
@@ -44,7 +43,7 @@ static void chunks_agree(enum math_path math)
     for (size_t i = 0; i < sizeof chunks / sizeof *chunks; i++) {
         struct session *s =
             whole_session(&w, &(struct session_params){ .chunk_tokens = chunks[i] });
-        whole_greedy(s, ids, LONG, 1, 1, &id, got);
+        whole_first(s, ids, LONG, got);
         if (!same(got, want, w.n_vocab))
             printf("# chunks of %u differ\n", chunks[i]);
         CHECK(same(got, want, w.n_vocab));
@@ -89,13 +88,13 @@ static void test_token_by_token_equals_prefill(void)
     whole_close(&w);
 }
 
-/* ids of a sampled continuation with `steps` a submit. */
-static size_t sampled(struct session *s, const int32_t *prompt, size_t n_prompt,
+/* n ids of a sampled continuation of SHORT ids with `steps` a submit. */
+static size_t sampled(struct session *s, const int32_t *prompt,
                       const struct sampler_params *p, uint32_t steps, int32_t *ids, size_t n)
 {
     struct err err = { "" };
     size_t made = 0, got;
-    OK(session_sync(s, prompt, n_prompt, NULL, NULL, &err), &err);
+    OK(session_sync(s, prompt, SHORT, NULL, NULL, &err), &err);
     while (made < n) {
         uint32_t want = steps < n - made ? steps : (uint32_t)(n - made);
         OK(session_decode(s, want, p, ids + made, &got, &err), &err);
@@ -116,21 +115,21 @@ static void test_steps_change_nothing(void)
         { .temperature = 1.3f, .min_p = 0.02f, .presence_penalty = 1.0f,
           .repeat_penalty = 1.1f, .seed = 1234567890123ull },
     };
-    int32_t prompt[9], want[48], got[48];
-    make_prompt(prompt, 9, 11);
+    int32_t prompt[SHORT], want[48], got[48];
+    make_prompt(prompt, SHORT, 11);
     for (size_t i = 0; i < sizeof params / sizeof *params; i++) {
-        size_t n = sampled(s, prompt, 9, &params[i], 1, want, 48);
+        size_t n = sampled(s, prompt, &params[i], 1, want, 48);
         static const uint32_t steps[] = { 2, 5, 16, 48 };
         for (size_t k = 0; k < sizeof steps / sizeof *steps; k++) {
-            CHECK(sampled(s, prompt, 9, &params[i], steps[k], got, 48) == n);
+            CHECK(sampled(s, prompt, &params[i], steps[k], got, 48) == n);
             CHECK(!memcmp(got, want, n * sizeof *got));
         }
     }
     int32_t other[48];
     struct sampler_params seed = params[1];
     seed.seed++;
-    size_t n = sampled(s, prompt, 9, &params[1], 8, want, 48);
-    size_t m = sampled(s, prompt, 9, &seed, 8, other, 48);
+    size_t n = sampled(s, prompt, &params[1], 8, want, 48);
+    size_t m = sampled(s, prompt, &seed, 8, other, 48);
     CHECK(n != m || memcmp(want, other, n * sizeof *want));
     session_close(s);
     whole_close(&w);
@@ -329,10 +328,10 @@ static void test_sessions_are_separate(void)
     int32_t x[40], y[40], want[20], got[20], other[20];
     make_prompt(x, 40, 61);
     make_prompt(y, 40, 62);
-    size_t n = whole_greedy(a, x, 40, 20, 4, want, NULL);
-    whole_greedy(b, y, 40, 20, 4, other, NULL);
+    size_t n = whole_greedy(a, x, 40, 20, 4, want);
+    whole_greedy(b, y, 40, 20, 4, other);
     struct session *c = whole_session(&w, NULL);
-    CHECK(whole_greedy(c, x, 40, 20, 4, got, NULL) == n);
+    CHECK(whole_greedy(c, x, 40, 20, 4, got) == n);
     CHECK(!memcmp(got, want, n * sizeof *got));
     session_close(a);
     session_close(b);

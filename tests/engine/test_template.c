@@ -479,7 +479,7 @@ static void test_sampling(void)
         const char *text;
         float temperature[2], top_p[2], presence[2]; /* thinking, not */
     } cases[] = {
-        { plain, { 0.7f, 0.7f }, { 0.9f, 0.9f }, { 0, 0 } },
+        { plain, { 0.3f, 0.3f }, { 0.9f, 0.9f }, { 0, 0 } },
         { qwen3, { 0.6f, 0.7f }, { 0.95f, 0.8f }, { 0, 0 } },
         { thinking_only, { 0.6f, 0.6f }, { 0.95f, 0.95f }, { 0, 0 } },
         { qwen35, { 1.0f, 0.7f }, { 0.95f, 0.8f }, { 1.5f, 1.5f } },

@@ -24,7 +24,7 @@ static void restart(enum math_path math, enum kv_type kv)
     const size_t kept = t.len - 1;
     CHECK(second.tokens == kept && second.kv_bytes > first.kv_bytes);
     ids_add(&t, 25, 3);
-    size_t n = whole_greedy(s, t.v, t.len, NEW, 8, want, NULL);
+    size_t n = whole_greedy(s, t.v, t.len, NEW, 8, want);
     session_close(s);
     whole_close(&w);
 
@@ -38,7 +38,7 @@ static void restart(enum math_path math, enum kv_type kv)
     CHECK(session_tokens(s, NULL) == kept);
     struct sync_result sync = sync_ids(s, &t, 0);
     CHECK(sync.reused == kept && sync.evaluated == t.len - 1 - kept);
-    CHECK(whole_greedy(s, t.v, t.len, NEW, 8, got, NULL) == n);
+    CHECK(whole_greedy(s, t.v, t.len, NEW, 8, got) == n);
     CHECK(!memcmp(got, want, n * sizeof *got));
     CHECK(fresh_greedy(&w, &params, &t, NEW, got) == n);
     CHECK(!memcmp(got, want, n * sizeof *got));
@@ -129,7 +129,7 @@ static void test_branches_and_edits(void)
         branch(&t, common, b);
         struct session_read_result r = read_dir(s, f.dir, &t);
         CHECK(r.tokens == t.len - 1 && r.n_removed == 0);
-        CHECK(whole_greedy(s, t.v, t.len, 16, 8, got, NULL) == n[b]);
+        CHECK(whole_greedy(s, t.v, t.len, 16, 8, got) == n[b]);
         CHECK(!memcmp(got, want[b], n[b] * sizeof *got));
     }
     /* An edit in the middle of what is on disk: no point before it, so that
@@ -138,7 +138,7 @@ static void test_branches_and_edits(void)
     t.v[common + 10] ^= 1;
     CHECK(read_dir(s, f.dir, &t).tokens == 0);
     n[0] = fresh_greedy(&w, &params, &t, 16, want[0]);
-    CHECK(whole_greedy(s, t.v, t.len, 16, 8, got, NULL) == n[0]);
+    CHECK(whole_greedy(s, t.v, t.len, 16, 8, got) == n[0]);
     CHECK(!memcmp(got, want[0], n[0] * sizeof *got));
     session_close(s);
     whole_close(&w);
@@ -169,7 +169,7 @@ static void test_point_in_memory(void)
     CHECK(read_dir(s, f.dir, &t).tokens == 40);
     int32_t want[16], got[16];
     size_t n = fresh_greedy(&w, NULL, &t, 16, want);
-    CHECK(whole_greedy(s, t.v, t.len, 16, 8, got, NULL) == n);
+    CHECK(whole_greedy(s, t.v, t.len, 16, 8, got) == n);
     CHECK(!memcmp(got, want, n * sizeof *got));
     /* The whole prompt on disk: one token is left to evaluate all the same. */
     t.len = 41;

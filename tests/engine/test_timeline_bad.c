@@ -63,7 +63,7 @@ static struct scene scene_open(void)
     state_path(&c, &r, 1);
     slurp(c.kv, &c.kv_good);
     ids_add(&c.t, 3, 3);
-    c.n_want = whole_greedy(c.s, c.t.v, c.t.len, NEW, NEW, c.want, NULL);
+    c.n_want = whole_greedy(c.s, c.t.v, c.t.len, NEW, NEW, c.want);
     return c;
 }
 
@@ -102,7 +102,7 @@ static struct session_read_result read_and_answer(struct scene *c, bool answer)
     CHECK(!strchr(r.reason.text, '\n'));
     CHECK((r.n_removed > 0) == (r.reason.text[0] != 0));
     if (answer) {
-        size_t n = whole_greedy(c->s, c->t.v, c->t.len, NEW, NEW, got, NULL);
+        size_t n = whole_greedy(c->s, c->t.v, c->t.len, NEW, NEW, got);
         CHECK(n == c->n_want && !memcmp(got, c->want, n * sizeof *got));
     }
     sync_ids(c->s, &other, 0);
@@ -352,7 +352,7 @@ static void test_failing_operations(void)
             bool there = folder_count(c.f.dir, ".state", NULL) == 2;
             CHECK(there || hit);
             int32_t got[NEW];
-            size_t made = whole_greedy(c.s, c.t.v, c.t.len, NEW, NEW, got, NULL);
+            size_t made = whole_greedy(c.s, c.t.v, c.t.len, NEW, NEW, got);
             CHECK(made == c.n_want && !memcmp(got, c.want, made * sizeof *got));
             struct session_read_result r = read_and_answer(&c, false);
             CHECK(r.tokens == (there ? c.t.len - 1 : c.kept[0]) && r.n_removed == 0);
@@ -459,7 +459,7 @@ static void test_killed_while_writing(void)
         CHECK(r.n_removed == 0 && r.tokens + 1 >= turns[k] && (r.tokens + 1) % 10 == 0);
         struct tokens short_t = { .v = t.v, .len = turns[k] + 15 };
         size_t n = fresh_greedy(&w, NULL, &short_t, NEW, want);
-        CHECK(whole_greedy(s, short_t.v, short_t.len, NEW, NEW, got, NULL) == n);
+        CHECK(whole_greedy(s, short_t.v, short_t.len, NEW, NEW, got) == n);
         CHECK(!memcmp(got, want, n * sizeof *got));
         CHECK(write_dir(s, f[k].dir).tokens > 0);
         folder_remove(&f[k]);

@@ -43,7 +43,7 @@ static void test_chat_model(void)
     CHECK(model_think_begin(m) == 3 && model_think_end(m) == 4);
     struct sampler_params s;
     model_sampling(m, true, &s);
-    CHECK(s.temperature == 0.7f && s.top_k == 20 && s.top_p == 0.9f);
+    CHECK(s.temperature == 0.3f && s.top_k == 20 && s.top_p == 0.9f);
     CHECK_STR(model_info(m)->family, "chatml");
     CHECK(!model_info(m)->thinking_default);
     tokens_release(&t);

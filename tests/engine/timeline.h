@@ -73,7 +73,7 @@ static inline struct sync_result sync_ids(struct session *s, const struct tokens
 static inline void turn(struct session *s, struct tokens *t, size_t n)
 {
     int32_t ids[256];
-    size_t made = whole_greedy(s, t->v, t->len, n, 8, ids, NULL);
+    size_t made = whole_greedy(s, t->v, t->len, n, 8, ids);
     tokens_add(t, ids, made);
 }
 
@@ -100,7 +100,7 @@ static inline size_t fresh_greedy(const struct whole *w, const struct session_pa
                                   const struct tokens *t, size_t n, int32_t *ids)
 {
     struct session *s = whole_session(w, p);
-    size_t made = whole_greedy(s, t->v, t->len, n, 8, ids, NULL);
+    size_t made = whole_greedy(s, t->v, t->len, n, 8, ids);
     session_close(s);
     return made;
 }

@@ -54,30 +54,37 @@ static inline struct session *whole_session(const struct whole *w,
     return s;
 }
 
-/* A prompt, then n greedy ids with `steps` a submit; logits of the first
- * (NULL: not wanted). Returns the number of ids: fewer after a stop. */
+/* A prompt, then n greedy ids with `steps` a submit. Returns the number of ids:
+ * fewer after a stop. */
 static inline size_t whole_greedy(struct session *s, const int32_t *prompt, size_t n_prompt,
-                                  size_t n, uint32_t steps, int32_t *ids, float *logits)
+                                  size_t n, uint32_t steps, int32_t *ids)
 {
     struct err err = { "" };
     struct sampler_params greedy = { 0 };
     OK(session_sync(s, prompt, n_prompt, NULL, NULL, &err), &err);
     size_t made = 0;
     while (made < n) {
-        uint32_t want = logits && !made ? 1 : steps;
-        if (want > n - made)
-            want = (uint32_t)(n - made);
+        uint32_t want = steps < n - made ? steps : (uint32_t)(n - made);
         size_t got;
         int32_t step[DECODE_MAX_STEPS];
         OK(session_decode(s, want, &greedy, step, &got, &err), &err);
         memcpy(ids + made, step, got * sizeof *ids);
-        if (logits && !made)
-            OK(session_logits(s, logits, &err), &err);
         made += got;
         if (got < want)
             break;
     }
     return made;
+}
+
+/* A prompt and its first greedy id, with the logits that it was taken from. */
+static inline int32_t whole_first(struct session *s, const int32_t *prompt,
+                                  size_t n_prompt, float *logits)
+{
+    struct err err = { "" };
+    int32_t id = -1;
+    whole_greedy(s, prompt, n_prompt, 1, 1, &id);
+    OK(session_logits(s, logits, &err), &err);
+    return id;
 }
 
 /* The integers of a JSON array; malloced. */
