@@ -17,7 +17,8 @@ export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0
 mkdir -p "$HOME"
 server=0
 mux() { tmux -S "$scratch/socket$server" -f /dev/null "$@" 2>/dev/null; }
-trap 'mux kill-server; rm -rf "$scratch"' EXIT
+# The program may still be putting its timeline away.
+trap 'mux kill-server; rm -rf "$scratch" 2>/dev/null || { sleep 2; rm -rf "$scratch"; }' EXIT
 failed=0
 
 screen() { mux capture-pane -p -t chat; }
