@@ -8,6 +8,7 @@
 #include "base/mem.h"
 
 #include "app/generate.h"
+#include "app/prefix.h"
 #include "app/prompt.h"
 
 #include <stdlib.h>
@@ -38,6 +39,7 @@ void conversation_release(struct conversation *c)
     free(c->model_path);
     free(c->model_name);
     free(c->problem);
+    free(c->keep_root);
     free(c->notice);
     *c = (struct conversation){ 0 };
 }
@@ -118,6 +120,7 @@ int conversation_show(struct conversation *c, int64_t chat_id, struct err *err)
     }
     lock_chat(c);
     ctx_count(c);
+    prefix_restore(c);
     return 0;
 }
 
@@ -375,6 +378,7 @@ int conversation_sibling(struct conversation *c, int64_t id, int delta, struct e
         conversation_reload(c, err) < 0)
         goto out;
     ctx_count(c);
+    prefix_restore(c);
     rc = 0;
 out:
     free(ids);

@@ -62,6 +62,10 @@ struct conversation {
     uint32_t ctx_used;
     uint64_t snapshot_bytes;
     bool save_failed; /* the last try to save the answer did */
+
+    char *keep_root;     /* folder of kept timelines (prefix.h), NULL: none are */
+    uint64_t keep_bytes; /* that they may take */
+    bool keeping;        /* one is being written */
     char *notice;     /* for the user, one line, or NULL */
 };
 

@@ -4,11 +4,13 @@
 #include "base/mem.h"
 
 #include "app/keep.h"
+#include "app/prefix.h"
 #include "app/signals.h"
 
 #include <stdlib.h>
 #include <unistd.h>
 
+enum { KEEP_MS = 10000 /* for the timeline of the last answer */ };
 enum { CLOSE_MS = 1500 /* a driver may take longer; nothing is lost then */ };
 
 int desk_open(struct desk *d, struct env *env, struct err *err)
@@ -20,7 +22,6 @@ int desk_open(struct desk *d, struct env *env, struct err *err)
     if (env_store_or_memory(env, &d->store, &d->kept, err) < 0)
         goto failed;
     params.keep_root = d->kept && env->conf.keep_bytes ? root : NULL;
-    params.keep_bytes = env->conf.keep_bytes;
     d->signal_fd = signals_open(err);
     if (d->signal_fd < 0 || worker_open(&d->worker, &params, err) < 0)
         goto failed;
@@ -31,6 +32,7 @@ int desk_open(struct desk *d, struct env *env, struct err *err)
     d->c.log = env->log;
     d->c.lock = d->lock;
     env_settings(env, &d->c.settings);
+    prefix_open(&d->c, params.keep_root, env->conf.keep_bytes);
     free(root);
     return 0;
 failed:
@@ -41,6 +43,8 @@ failed:
 
 void desk_close(struct desk *d)
 {
+    if (d->worker)
+        prefix_wait(&d->c, d->signal_fd, KEEP_MS);
     if (d->worker && !worker_close(d->worker, CLOSE_MS))
         d->env->exit_now = true;
     conversation_release(&d->c);

@@ -6,6 +6,8 @@
 #include "base/clock.h"
 #include "base/mem.h"
 
+#include "app/prefix.h"
+
 #include <poll.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -196,6 +198,7 @@ static void model_ready(struct conversation *c, const struct worker_event *e)
         conversation_notice(c, "the context is %u tokens: the model was made for no more",
                             c->ctx_tokens);
     start_waiting(c);
+    prefix_restore(c);
 }
 
 /* ---- the answer ---------------------------------------------------------- */
@@ -239,7 +242,10 @@ static void answer_done(struct conversation *c, const struct worker_event *e,
     end_notice(c, e);
     save(c, now_ns);
     refresh(c);
+    prefix_keep(c);
     start_waiting(c);
+    if (c->chat.id != c->answer.m.chat_id)
+        prefix_restore(c);
 }
 
 bool conversation_event(struct conversation *c, const struct worker_event *e)
@@ -258,6 +264,10 @@ bool conversation_event(struct conversation *c, const struct worker_event *e)
         break;
     case EVENT_NOTE:
         log_line(c->log, LOG_WARN, "%s", e->text);
+        return false;
+    case EVENT_KEPT:
+    case EVENT_RESTORED:
+        prefix_event(c, e);
         return false;
     case EVENT_PREFILL:
         answer_event(&c->answer, e, now);

@@ -28,6 +28,8 @@ enum { WRITE_MS = 10000 /* that the end of the program waits for a timeline */ }
 struct request {
     char *load_path;               /* malloced: load this model */
     struct generation *generation; /* malloced: else, generate */
+    struct generation *restore;    /* malloced: else, fetch that timeline */
+    int64_t write_id;              /* else, write the timeline of this */
     int64_t forget_id;             /* else, remove what is kept of this */
 };
 
@@ -49,6 +51,7 @@ struct worker {
     struct model *model;
     struct engine *engine;
     struct session *session;
+    int64_t timeline_id;  /* whose timeline the session holds, 0: nobody's */
     uint64_t progress_ns; /* when progress was last reported */
     uint64_t n_tokens;    /* of the running prompt */
 };
@@ -95,6 +98,7 @@ static int session_start(struct worker *w, struct err *err)
 {
     uint32_t wanted = w->params.ctx_tokens, most = model_info(w->model)->ctx_tokens;
     const struct session_params p = { .ctx_tokens = wanted < most ? wanted : most };
+    w->timeline_id = 0;
     return session_open(&w->session, w->engine, &p, err);
 }
 
@@ -167,27 +171,45 @@ static int timeline_read(struct worker *w, const struct generation *g, struct er
     int rc = session_read(w->session, &p, &result, err);
     if (result.n_removed)
         note_post(w, "a kept timeline was of no use", result.reason.text);
+    if (result.tokens)
+        w->timeline_id = g->keep_id;
+    if (result.tokens || result.n_removed)
+        mailbox_post(w->events, &(struct worker_event){ .kind = EVENT_RESTORED,
+                                                        .keep_id = g->keep_id,
+                                                        .done = result.tokens });
     free(folder);
     return rc;
 }
 
-/* After the answer is done: nobody waits for this, and it waits for nobody. */
-static void timeline_write(struct worker *w, const struct generation *g)
+/* Nobody waits for this. */
+static void timeline_restore(struct worker *w, const struct generation *g)
 {
-    if (!w->keep_root || !g->keep_id || !w->session)
-        return;
-    char *folder = keep_folder(w->keep_root, g->keep_id);
-    const struct session_write_params p = { .dir = folder, .cancel = &w->waiting };
-    struct session_write_result result = { 0 };
     struct err err;
-    atomic_store(&w->writing, true);
-    if (session_write(w->session, &p, &result, &err) < 0)
-        note_post(w, "the timeline was not kept", err.text);
-    else if (result.removed)
-        note_post(w, "a kept timeline was of no use", result.reason.text);
-    keep_trim(w->keep_root, g->keep_id, w->params.keep_bytes);
+    if (!w->session || timeline_read(w, g, &err) == 0)
+        return;
+    note_post(w, "a kept timeline could not be fetched", err.text);
+    session_close(w->session);
+    w->session = NULL;
+}
+
+/* Nobody waits for this, and it waits for nobody. */
+static void timeline_write(struct worker *w, int64_t keep_id)
+{
+    struct worker_event e = { .kind = EVENT_KEPT, .keep_id = keep_id };
+    if (w->keep_root && w->session && w->timeline_id == keep_id) {
+        char *folder = keep_folder(w->keep_root, keep_id);
+        const struct session_write_params p = { .dir = folder, .cancel = &w->waiting };
+        struct err err;
+        e.written = mem_zalloc(sizeof *e.written);
+        if (session_write(w->session, &p, e.written, &err) < 0)
+            note_post(w, "the timeline was not kept", err.text);
+        if (e.written->removed)
+            note_post(w, "a kept timeline was of no use", e.written->reason.text);
+        free(folder);
+    }
     atomic_store(&w->writing, false);
-    free(folder);
+    if (!mailbox_post(w->events, &e))
+        worker_event_release(&e);
 }
 
 static void timelines_forget(struct worker *w, int64_t keep_id)
@@ -336,6 +358,7 @@ static void generation_run(struct worker *w, const struct generation *g)
     splitter_init(&r.split, w->model, g->ids.v + g->header, g->ids.len - g->header);
     struct worker_event e = { .kind = EVENT_DONE };
     e.state = generate(&r, &err);
+    w->timeline_id = g->keep_id;
     if (r.stats.generated_tokens && !r.ended)
         tokens_post(&r, NULL, 0);
     if (e.state == STATE_FAILED) {
@@ -351,7 +374,6 @@ static void generation_run(struct worker *w, const struct generation *g)
     splitter_release(&r.split);
     if (!mailbox_post(w->events, &e))
         worker_event_release(&e);
-    timeline_write(w, g);
 }
 
 /* ---- thread -------------------------------------------------------------- */
@@ -361,6 +383,23 @@ static void request_release(struct request *q)
     free(q->load_path);
     if (q->generation)
         generation_close(q->generation);
+    if (q->restore)
+        generation_close(q->restore);
+}
+
+static void request_run(struct worker *w, const struct request *q)
+{
+    bool quit = atomic_load(&w->quit);
+    if (q->forget_id)
+        timelines_forget(w, q->forget_id);
+    else if (q->write_id)
+        timeline_write(w, q->write_id);
+    else if (!quit && q->load_path)
+        model_load(w, q->load_path);
+    else if (!quit && q->restore)
+        timeline_restore(w, q->restore);
+    else if (!quit)
+        generation_run(w, q->generation);
 }
 
 static void *worker_main(void *arg)
@@ -368,14 +407,9 @@ static void *worker_main(void *arg)
     struct worker *w = arg;
     struct request q;
     while (mailbox_take(w->requests, &q)) {
-        bool quit = atomic_load(&w->quit);
-        atomic_store(&w->waiting, false);
-        if (q.forget_id)
-            timelines_forget(w, q.forget_id);
-        else if (!quit && q.load_path)
-            model_load(w, q.load_path);
-        else if (!quit)
-            generation_run(w, q.generation);
+        if (q.load_path || q.generation)
+            atomic_store(&w->waiting, false);
+        request_run(w, &q);
         request_release(&q);
     }
     engine_drop(w);
@@ -472,7 +506,8 @@ bool worker_close(struct worker *w, int timeout_ms)
 
 static void request_post(struct worker *w, struct request q)
 {
-    atomic_store(&w->waiting, true);
+    if (q.load_path || q.generation)
+        atomic_store(&w->waiting, true);
     if (!mailbox_post(w->requests, &q))
         request_release(&q);
 }
@@ -489,6 +524,22 @@ void worker_generate(struct worker *w, struct generation *g)
     *g = (struct generation){ 0 };
     atomic_store(&w->stop, false);
     request_post(w, (struct request){ .generation = own });
+}
+
+void worker_restore(struct worker *w, int64_t keep_id, struct tokens *ids)
+{
+    struct generation *own = mem_zalloc(sizeof *own);
+    own->ids = *ids;
+    own->keep_id = keep_id;
+    *ids = (struct tokens){ 0 };
+    atomic_store(&w->stop, false);
+    request_post(w, (struct request){ .restore = own });
+}
+
+void worker_keep(struct worker *w, int64_t keep_id)
+{
+    atomic_store(&w->writing, true);
+    request_post(w, (struct request){ .write_id = keep_id });
 }
 
 void worker_forget(struct worker *w, int64_t keep_id)
@@ -514,6 +565,7 @@ bool worker_next(struct worker *w, struct worker_event *e)
 void worker_event_release(struct worker_event *e)
 {
     free(e->engine);
+    free(e->written);
     free(e->text);
     free(e->thinking);
     tokens_release(&e->ids);

@@ -23,7 +23,6 @@ struct worker_params {
     bool validate;
     uint32_t ctx_tokens;   /* 0: as session_open chooses; at most the model's */
     const char *keep_root; /* folder of kept timelines (keep.h), NULL: none are */
-    uint64_t keep_bytes;   /* that they may take on disk */
 };
 
 struct generation {
@@ -34,7 +33,7 @@ struct generation {
     } marks;
     struct sampler_params sampler;
     int64_t keep_id;     /* the conversation, whose timeline is read from disk before
-                          * and written after the answer; 0: neither */
+                          * the answer; 0: it is not */
     uint32_t max_tokens; /* 0: as many as the context holds */
     uint64_t asked_ns;   /* clock_ns of the user's request */
 };
@@ -46,6 +45,9 @@ enum worker_event_kind {
     EVENT_PREFILL,  /* done, total: tokens to evaluate; reused */
     EVENT_TOKENS,   /* ids; text and thinking as far as they are whole */
     EVENT_NOTE,     /* text: for the log */
+    EVENT_KEPT,     /* keep_id; written, NULL: there was nothing to write */
+    EVENT_RESTORED, /* keep_id; done: tokens that came from disk, 0: none did, but
+                     * files were removed */
     EVENT_DONE,     /* state, stats; text: the reason if state is FAILED */
 };
 
@@ -53,6 +55,8 @@ struct worker_event {
     enum worker_event_kind kind;
     enum message_state state;
     uint64_t done, total, reused;
+    int64_t keep_id;
+    struct session_write_result *written; /* malloced */
     const struct model *model;  /* valid until the next worker_load or close */
     struct engine_info *engine; /* malloced */
     uint32_t ctx_tokens, ctx_used;
@@ -76,6 +80,12 @@ void worker_load(struct worker *w, const char *path);
 /* Starts an answer; ends in EVENT_DONE. Only while a model is ready and no other
  * answer is running. */
 void worker_generate(struct worker *w, struct generation *g);
+/* Fetches the timeline of a conversation from disk, as far as it agrees with the
+ * ids (taken over), for a worker_generate that may follow. */
+void worker_restore(struct worker *w, int64_t keep_id, struct tokens *ids);
+/* Writes the timeline of the conversation that was answered last to disk; ends in
+ * EVENT_KEPT. A worker_generate or worker_load that comes meanwhile stops it. */
+void worker_keep(struct worker *w, int64_t keep_id);
 /* Removes what is kept of a conversation. */
 void worker_forget(struct worker *w, int64_t keep_id);
 /* Makes the running answer end soon, within a prefill chunk or one submit. */

@@ -8,6 +8,7 @@
 
 #include <stdio.h>
 #include <time.h>
+#include <unistd.h>
 
 struct fake_script fake;
 
@@ -67,6 +68,8 @@ int model_open(struct model **out, const char *path, struct err *err)
         .n_vocab = FAKE_VOCAB,
         .ctx_tokens = fake.ctx_tokens ? fake.ctx_tokens : 4096,
         .tokenizer_id = "fake-bytes",
+        .kv_bytes_per_token = fake.kv_bytes,
+        .state_bytes = fake.state_bytes,
     };
     *out = m;
     return 0;
@@ -255,43 +258,90 @@ static const char *answer_now(void)
     return fake.answers[fake.n_prompts - 1 < n ? fake.n_prompts - 1 : n - 1];
 }
 
-/* One file, FAKE.state, with the ids of the timeline. */
-static char *timeline_path(const char *dir)
+/* fake-N.state holds the ids of a timeline of N tokens and zeros up to its size,
+ * fake.kv is as large as its rows would be. */
+static char *timeline_path(const char *dir, size_t tokens)
 {
     struct buf b = BUF_INIT;
-    buf_printf(&b, "%s/FAKE.state", dir);
+    if (tokens)
+        buf_printf(&b, "%s/fake-%zu.state", dir, tokens);
+    else
+        buf_printf(&b, "%s/fake.kv", dir);
     return buf_detach(&b);
+}
+
+static int timeline_write(const char *dir, size_t tokens, const void *bytes, size_t n,
+                          uint64_t size, struct err *err)
+{
+    char *path = timeline_path(dir, tokens);
+    int rc = file_write_atomic(path, bytes, n, err);
+    if (rc == 0 && size > n && truncate(path, (off_t)size) < 0)
+        rc = err_set(err, "cannot grow %s", path);
+    free(path);
+    return rc;
 }
 
 int session_write(struct session *s, const struct session_write_params *p,
                   struct session_write_result *result, struct err *err)
 {
-    char *path = timeline_path(p->dir);
-    *result = (struct session_write_result){ .tokens = s->evaluated };
+    const size_t n = s->evaluated, ids_bytes = n * sizeof *s->ids.v;
+    *result = (struct session_write_result){ .kv_name = "fake.kv" };
+    snprintf(result->state_name, sizeof result->state_name, "fake-%zu.state", n);
     fake.n_writes++;
-    wait_s(fake.write_s);
-    int rc = file_mkdirs(p->dir, 0700, err);
-    if (rc == 0)
-        rc = file_write_atomic(path, s->ids.v, s->evaluated * sizeof *s->ids.v, err);
-    free(path);
-    return rc;
+    for (double waited = 0; waited < fake.write_s; waited += 0.01) {
+        wait_s(0.01);
+        result->cancelled = p->cancel && atomic_load(p->cancel);
+        if (result->cancelled)
+            return 0;
+    }
+    result->kv_bytes = 1 + n * fake.kv_bytes;
+    result->state_bytes = ids_bytes > fake.state_bytes ? ids_bytes : fake.state_bytes;
+    if (file_mkdirs(p->dir, 0700, err) < 0 ||
+        timeline_write(p->dir, 0, "k", 1, result->kv_bytes, err) < 0 ||
+        timeline_write(p->dir, n, s->ids.v, ids_bytes, result->state_bytes, err) < 0)
+        return -1;
+    result->tokens = n;
+    return 0;
+}
+
+/* Where session_sync would begin to evaluate. */
+static size_t reachable(const struct session *s, const int32_t *ids, size_t n)
+{
+    size_t common = 0, best = 0;
+    while (common < s->evaluated && common < n - 1 && s->ids.v[common] == ids[common])
+        common++;
+    if (common == s->evaluated)
+        return common;
+    for (size_t i = 0; i < s->n_marks; i++)
+        if (s->marks[i] <= common)
+            best = s->marks[i];
+    return best;
 }
 
 int session_read(struct session *s, const struct session_read_params *p,
                  struct session_read_result *result, struct err *err)
 {
-    char *path = timeline_path(p->dir);
-    struct buf b = BUF_INIT;
-    *result = (struct session_read_result){ 0 };
     (void)err;
-    if (file_read_all(path, 1 << 20, &b, NULL) == 0 && b.len > s->evaluated * 4 &&
-        b.len / 4 < p->n && !memcmp(b.v, p->ids, b.len)) {
-        s->ids.len = 0;
-        tokens_add(&s->ids, p->ids, b.len / 4);
-        s->evaluated = result->tokens = b.len / 4;
+    *result = (struct session_read_result){ 0 };
+    const size_t above = reachable(s, p->ids, p->n);
+    for (size_t n = p->n - 1; n > above && !result->tokens; n--) {
+        char *path = timeline_path(p->dir, n);
+        struct buf b = BUF_INIT;
+        bool there = file_read_all(path, 1 << 20, &b, NULL) == 0;
+        if (there && !memcmp(b.v, "bad!", 4)) {
+            unlink(path);
+            if (!result->n_removed++)
+                err_set(&result->reason, "%s is bad", path);
+        } else if (there && !memcmp(b.v, p->ids, n * sizeof *p->ids)) {
+            s->ids.len = 0;
+            tokens_add(&s->ids, p->ids, n);
+            s->evaluated = result->tokens = n;
+            s->n_marks = 0;
+        }
+        buf_release(&b);
+        free(path);
     }
-    buf_release(&b);
-    free(path);
+    fake.n_reads += result->tokens > 0;
     return 0;
 }
 

@@ -27,6 +27,7 @@ struct fake_script {
     const char *answers[8];
     double step_s, prefill_s, load_s; /* a token; a token; a model */
     double write_s;                   /* a timeline to disk */
+    uint32_t kv_bytes, state_bytes;   /* of a token, of a state */
     uint32_t ctx_tokens, chunk_tokens;
     bool opens_thinking; /* the header of an answer ends in <think> */
     const char *model_fails, *engine_fails, *refusal;
@@ -35,7 +36,8 @@ struct fake_script {
 
     /* Seen. */
     struct tokens prompts[FAKE_PROMPTS];
-    unsigned n_prompts, n_decodes, n_sessions, n_engines, n_models, n_writes;
+    unsigned n_prompts, n_decodes, n_sessions, n_engines, n_models;
+    unsigned n_writes, n_reads; /* of timelines; reads that found one */
     unsigned max_steps;
     struct sampler_params sampler;
 };

@@ -1,6 +1,7 @@
 /* test_chat.c - what happens to a conversation, with a scripted engine and a
  * real store. */
 #include "app/chat.h"
+#include "app/prefix.h"
 #include "app/prompt.h"
 #include "base/clock.h"
 #include "base/fault.h"
@@ -31,10 +32,11 @@ static void bench_open_db(struct bench *b, const char *path)
         printf("# %s\n", b->err.text);
         exit(1);
     }
-    const struct worker_params params = { .keep_root = *timelines ? timelines : NULL,
-                                          .keep_bytes = 1 << 20 };
+    const char *root = *timelines ? timelines : NULL;
+    const struct worker_params params = { .keep_root = root };
     REQUIRE(worker_open(&b->worker, &params, &b->err) == 0);
     conversation_init(&b->c, b->store, b->worker);
+    prefix_open(&b->c, root, 1 << 20);
 }
 
 /* Takes events until the condition holds or ten seconds are over. */

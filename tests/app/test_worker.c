@@ -328,11 +328,56 @@ static void test_close_waits_for_writing(void)
     worker_generate(w, &g);
     e = wait_event(w, EVENT_DONE, NULL);
     worker_event_release(&e);
+    worker_keep(w, 3);
     CHECK(worker_close(w, 100));
+    CHECK(fake.n_writes == 1 && access(root, F_OK) == 0);
     REQUIRE(worker_open(&w, &(struct worker_params){ .keep_root = root }, &err) == 0);
     worker_forget(w, 3);
     CHECK(worker_close(w, 5000));
     CHECK(rmdir(root) == 0);
+}
+
+/* The timeline of another conversation is not written as this one's, and an
+ * answer does not wait for a writing. */
+static void test_keeping_gives_way(void)
+{
+    char root[64], command[96];
+    struct worker *w;
+    struct err err;
+    snprintf(root, sizeof root, "/tmp/tern-worker-%d", (int)getpid());
+    fake.write_s = 5;
+    REQUIRE(worker_open(&w, &(struct worker_params){ .keep_root = root }, &err) == 0);
+    worker_load(w, "fake.gguf");
+    struct worker_event e = wait_event(w, EVENT_READY, NULL);
+    worker_event_release(&e);
+    for (int turn = 0; turn < 2; turn++) {
+        uint64_t from = clock_ns();
+        struct generation g = prompt("q", 0);
+        g.keep_id = 3;
+        worker_generate(w, &g);
+        if (turn) {
+            e = wait_event(w, EVENT_KEPT, NULL);
+            CHECK(e.keep_id == 3 && e.written && e.written->cancelled);
+            worker_event_release(&e);
+        }
+        e = wait_event(w, EVENT_DONE, NULL);
+        CHECK(e.state == STATE_COMPLETE && clock_ns() - from < 2000000000);
+        worker_event_release(&e);
+        if (!turn)
+            worker_keep(w, 3);
+    }
+    fake.write_s = 0;
+    worker_keep(w, 4);
+    e = wait_event(w, EVENT_KEPT, NULL);
+    CHECK(e.keep_id == 4 && !e.written);
+    worker_event_release(&e);
+    worker_keep(w, 3);
+    e = wait_event(w, EVENT_KEPT, NULL);
+    CHECK(e.keep_id == 3 && e.written && e.written->tokens);
+    worker_event_release(&e);
+    CHECK(worker_close(w, 5000));
+    snprintf(command, sizeof command, "rm -rf %s", root);
+    CHECK(system(command) == 0);
 }
 
 /* A driver call that does not come back must not keep the program. */
@@ -354,4 +399,5 @@ static void test_close_gives_up(void)
 TEST_MAIN(T(test_answer), T(test_limit_and_full_context), T(test_stop_while_decoding),
           T(test_stop_while_prefilling), T(test_figures), T(test_failure_and_recovery),
           T(test_lost_for_good), T(test_unusable), T(test_close_in_the_middle),
-          T(test_close_waits_for_writing), T(test_close_gives_up))
+          T(test_close_waits_for_writing), T(test_keeping_gives_way),
+          T(test_close_gives_up))
