@@ -53,7 +53,7 @@ static int by_value(const void *a, const void *b)
 static float exp_reproducible(float x)
 {
     static const float c[] = { 0.00020817918f, 0.0012692166f, 0.0096521955f,
-                               0.055496022f, 0.2402272f, 0.6931472f };
+                               0.055496022f,   0.2402272f,    0.6931472f };
     if (!(x > -80))
         return 0;
     float y = x * 1.44269504f;

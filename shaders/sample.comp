@@ -265,7 +265,8 @@ void choose_digit(uint digit)
         edge.x |= bin << shift;
     else
         edge.y |= bin << shift;
-    remaining = uvec2(wanted, group_max[bin] - wanted <= MAX_LISTED - SAMPLE_MAX_K ? 1u : 0u);
+    bool fits = group_max[bin] - wanted <= MAX_LISTED - SAMPLE_MAX_K;
+    remaining = uvec2(wanted, fits ? 1u : 0u);
 }
 
 /* A threshold that at least k entries reach and at most MAX_LISTED, by radix
@@ -281,8 +282,9 @@ uvec2 refine(uint self, uint width, uint k)
             group_max[b] = 0u;
         barrier();
         uvec2 prefix = edge;
-        uvec2 mask = digit < 4u ? uvec2(~(0xffffffffu >> 8u * digit), 0u)
-                                : uvec2(0xffffffffu, ID_MASK & ~(ID_MASK >> 8u * (digit - 4u)));
+        uvec2 mask = uvec2(~(0xffffffffu >> 8u * digit), 0u);
+        if (digit >= 4u)
+            mask = uvec2(0xffffffffu, ID_MASK & ~(ID_MASK >> 8u * (digit - 4u)));
         for (uint i = self; i < n_quads; i += width) {
             uvec4 v = keys_at(i);
             tally(v.x, i * 4u, prefix, mask, digit);
@@ -350,7 +352,8 @@ float exp_reproducible(float x)
     return scaled;
 }
 
-/* Weights of the best n entries relative to the first, in units of 1 / ONE; 0 under min_p. */
+/* Weights of the best n entries relative to the first, in units of 1 / ONE; 0
+ * under min_p. */
 void weigh(uint self, uint width, uint n)
 {
     float top = key_value(listed[0].x);

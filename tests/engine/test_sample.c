@@ -8,7 +8,7 @@
 #include <float.h>
 
 enum { MAX_VOCAB = 300000 };
-static const uint32_t widths[] = { 16, 32, 64, 256, 1024 };
+static const uint32_t widths[] = { 16, 64, 1024 };
 #define N_WIDTHS (sizeof widths / sizeof *widths)
 
 /* ---- one sampler on the device ------------------------------------------ */
@@ -26,8 +26,9 @@ static void rig_open(struct rig *r, struct gpu *gpu, uint32_t width)
 {
     struct err err = { "" };
     *r = (struct rig){ .gpu = gpu };
-    HARNESS_OK(gpu_kernel_open(&r->kernel, gpu, kernel_module(KERNEL_SAMPLE), &width, 1,
-                               &err), &err);
+    HARNESS_OK(
+        gpu_kernel_open(&r->kernel, gpu, kernel_module(KERNEL_SAMPLE), &width, 1, &err),
+        &err);
     HARNESS_OK(gpu_commands_open(&r->list, gpu, &err), &err);
     r->ctl = harness_buffer(gpu, NULL, sizeof(struct ctl_block));
     r->logits = harness_buffer(gpu, NULL, MAX_VOCAB * 4);
@@ -64,7 +65,8 @@ static void rig_record(struct rig *r, uint32_t n_vocab, bool advance)
     r->advance = advance;
 }
 
-static void upload(struct rig *r, const struct gpu_buffer *b, const void *v, uint64_t bytes)
+static void upload(struct rig *r, const struct gpu_buffer *b, const void *v,
+                   uint64_t bytes)
 {
     struct err err = { "" };
     HARNESS_OK(gpu_upload(r->gpu, gpu_span_at(b, 0, bytes), v, &err), &err);
@@ -129,18 +131,30 @@ static float rng_normal(struct rng *r)
  * penalties exact where the case is compared bit by bit. */
 static void random_logits(struct rng *r, float *v, uint32_t n)
 {
-    static const float special[] = { NAN, -NAN, INFINITY, -INFINITY, 0.0f, -0.0f,
-                                     FLT_MAX, -FLT_MAX };
+    static const float special[] = { NAN,  -NAN,  INFINITY, -INFINITY,
+                                     0.0f, -0.0f, FLT_MAX,  -FLT_MAX };
     const uint32_t kind = rng_u32(r) % 6;
     for (uint32_t i = 0; i < n; i++) {
         float x = rng_normal(r);
         switch (kind) {
-        case 0: x *= 4; break;
-        case 1: x = floorf(x * 3) / 2; break;
-        case 2: x = rng_u32(r) % 97 ? x - 30 : x * 3 + 20; break;
-        case 3: x = rng_u32(r) % 3 ? -INFINITY : x; break;
-        case 4: x = rng_u32(r) % 9 ? x : special[rng_u32(r) % 8]; break;
-        default: x *= 0.01f; break;
+        case 0:
+            x *= 4;
+            break;
+        case 1:
+            x = floorf(x * 3) / 2;
+            break;
+        case 2:
+            x = rng_u32(r) % 97 ? x - 30 : x * 3 + 20;
+            break;
+        case 3:
+            x = rng_u32(r) % 3 ? -INFINITY : x;
+            break;
+        case 4:
+            x = rng_u32(r) % 9 ? x : special[rng_u32(r) % 8];
+            break;
+        default:
+            x *= 0.01f;
+            break;
         }
         v[i] = x;
     }
@@ -171,8 +185,11 @@ static void random_case(struct rng *r, struct timeline *t, uint32_t n, bool gree
         .seed = (uint64_t)rng_u32(r) << 32 | rng_u32(r),
     };
     struct err err = { "" };
-    t->ctl = (struct ctl_block){ .pos = rng_u32(r) % 100000, .n_tokens = 1 + rng_u32(r) % 9,
-                                 .n_vocab = n, .side = rng_u32(r) & 1, .n_eog = 2 };
+    t->ctl = (struct ctl_block){ .pos = rng_u32(r) % 100000,
+                                 .n_tokens = 1 + rng_u32(r) % 9,
+                                 .n_vocab = n,
+                                 .side = rng_u32(r) & 1,
+                                 .n_eog = 2 };
     t->ctl.eog[0] = n;
     t->ctl.eog[1] = rng_u32(r) % n;
     t->out = (struct out_block){ 0 };
@@ -209,8 +226,8 @@ static bool timeline_equal(const struct timeline *a, const struct timeline *b)
 }
 
 /* Runs t on the device and by the reference; every byte must agree. */
-static bool same_as_reference(struct rig *r, const struct timeline *t, struct timeline *got,
-                              struct timeline *want)
+static bool same_as_reference(struct rig *r, const struct timeline *t,
+                              struct timeline *got, struct timeline *want)
 {
     timeline_copy(got, t);
     timeline_copy(want, t);
@@ -219,7 +236,8 @@ static bool same_as_reference(struct rig *r, const struct timeline *t, struct ti
     if (timeline_equal(got, want))
         return true;
     printf("# n_vocab %u top_k %u 1/T %g top_p %g min_p %g penalties %g %g %g: id %u, "
-           "want %u\n", t->ctl.n_vocab, t->ctl.top_k, (double)t->ctl.inv_temperature,
+           "want %u\n",
+           t->ctl.n_vocab, t->ctl.top_k, (double)t->ctl.inv_temperature,
            (double)t->ctl.top_p, (double)t->ctl.min_p, (double)t->ctl.repeat_penalty,
            (double)t->ctl.presence_penalty, (double)t->ctl.frequency_penalty,
            got->out.ids[0], want->out.ids[0]);
@@ -228,8 +246,9 @@ static bool same_as_reference(struct rig *r, const struct timeline *t, struct ti
 
 static void compare_random(bool greedy, uint32_t rounds)
 {
-    static const uint32_t sizes[] = { 1, 2, 3, 4, 5, 7, 8, 31, 63, 64, 65, 127, 255, 256,
-                                      257, 300, 511, 1000, 1023, 2049, 4097, 8192 };
+    static const uint32_t sizes[] = { 1,   2,    3,    4,    5,    7,   8,   31,
+                                      63,  64,   65,   127,  255,  256, 257, 300,
+                                      511, 1000, 1023, 2049, 4097, 8192 };
     enum { N = sizeof sizes / sizeof *sizes };
     struct gpu *gpu = harness_open();
     struct timeline t, got, want;
@@ -362,7 +381,8 @@ static void test_greedy_special_values(void)
 
 /* Draws `steps` ids in each of `rounds` submits from unchanging logits, and
  * counts them. Positions go on, so that every draw has its own number. */
-static void count_draws(struct rig *r, struct timeline *t, uint32_t rounds, uint32_t *seen)
+static void count_draws(struct rig *r, struct timeline *t, uint32_t rounds,
+                        uint32_t *seen)
 {
     for (uint32_t i = 0; i < rounds; i++) {
         t->ctl.n_out = 0;
@@ -407,8 +427,9 @@ static void test_frequencies_are_the_probabilities(void)
         }
         for (int i = 0; i < N; i++)
             p[i] /= sum;
-        begin(&t, logits, N, &(struct sampler_params){ .temperature = temperatures[k],
-                                                       .seed = 4711 + (uint64_t)k });
+        begin(&t, logits, N,
+              &(struct sampler_params){ .temperature = temperatures[k],
+                                        .seed = 4711 + (uint64_t)k });
         count_draws(&rig, &t, ROUNDS, seen);
         CHECK(fits(seen, p, N, DRAWS));
     }
@@ -418,7 +439,8 @@ static void test_frequencies_are_the_probabilities(void)
 }
 
 /* Which ids 256 draws from 8 logits can give: bit i for id i. */
-static uint32_t support(struct rig *r, const float logits[8], const struct sampler_params *p)
+static uint32_t support(struct rig *r, const float logits[8],
+                        const struct sampler_params *p)
 {
     struct timeline t;
     uint32_t seen[8] = { 0 }, bits = 0;
@@ -441,22 +463,31 @@ static void test_cuts(void)
     float v[8] = { log2f_, 2 * log2f_, log2f_, 2 * log2f_, 0, 0, 0, 0 };
     static const float equal[8] = { 0 };
     CHECK(support(&rig, v, &(struct sampler_params){ .temperature = 1 }) == 0xff);
-    CHECK(support(&rig, v, &(struct sampler_params){ .temperature = 1, .top_k = 2 }) == 0x0a);
+    CHECK(support(&rig, v, &(struct sampler_params){ .temperature = 1, .top_k = 2 }) ==
+          0x0a);
     /* Ties at the last place go to the lower id. */
-    CHECK(support(&rig, v, &(struct sampler_params){ .temperature = 1, .top_k = 3 }) == 0x0b);
-    CHECK(support(&rig, v, &(struct sampler_params){ .temperature = 1, .top_k = 5 }) == 0x1f);
-    CHECK(support(&rig, v, &(struct sampler_params){ .temperature = 1, .min_p = 0.4f }) == 0x0f);
-    CHECK(support(&rig, v, &(struct sampler_params){ .temperature = 1, .min_p = 1 }) == 0x0a);
-    CHECK(support(&rig, v, &(struct sampler_params){ .temperature = 1, .top_p = 0.6f }) == 0x0b);
-    CHECK(support(&rig, v, &(struct sampler_params){ .temperature = 1, .top_p = 1e-9f }) == 2);
-    /* Exactly half of the mass is enough, the next float is not. */
-    CHECK(support(&rig, equal, &(struct sampler_params){ .temperature = 1, .top_p = 0.5f }) ==
+    CHECK(support(&rig, v, &(struct sampler_params){ .temperature = 1, .top_k = 3 }) ==
+          0x0b);
+    CHECK(support(&rig, v, &(struct sampler_params){ .temperature = 1, .top_k = 5 }) ==
+          0x1f);
+    CHECK(support(&rig, v, &(struct sampler_params){ .temperature = 1, .min_p = 0.4f }) ==
           0x0f);
-    CHECK(support(&rig, equal, &(struct sampler_params){ .temperature = 1,
-                                                         .top_p = 0.5000001f }) == 0x1f);
+    CHECK(support(&rig, v, &(struct sampler_params){ .temperature = 1, .min_p = 1 }) ==
+          0x0a);
+    CHECK(support(&rig, v, &(struct sampler_params){ .temperature = 1, .top_p = 0.6f }) ==
+          0x0b);
+    CHECK(support(&rig, v,
+                  &(struct sampler_params){ .temperature = 1, .top_p = 1e-9f }) == 2);
+    /* Exactly half of the mass is enough, the next float is not. */
+    CHECK(support(&rig, equal,
+                  &(struct sampler_params){ .temperature = 1, .top_p = 0.5f }) == 0x0f);
+    CHECK(support(&rig, equal,
+                  &(struct sampler_params){ .temperature = 1, .top_p = 0.5000001f }) ==
+          0x1f);
     /* top_p is of what min_p left: 8 of 12 16ths are 2 / 3. */
-    CHECK(support(&rig, v, &(struct sampler_params){ .temperature = 1, .min_p = 0.4f,
-                                                     .top_p = 0.66f }) == 0x0a);
+    CHECK(support(&rig, v,
+                  &(struct sampler_params){
+                      .temperature = 1, .min_p = 0.4f, .top_p = 0.66f }) == 0x0a);
     CHECK(support(&rig, v, &(struct sampler_params){ .temperature = 1e-6f }) == 0x0a);
     CHECK(support(&rig, v, &(struct sampler_params){ .temperature = 1e6f }) == 0xff);
     rig_close(&rig);
@@ -545,8 +576,9 @@ static void test_division_into_steps_does_not_matter(void)
     struct rng rng = { 5 };
     for (int i = 0; i < N; i++)
         logits[i] = rng_normal(&rng);
-    begin(&t, logits, N, &(struct sampler_params){ .temperature = 0.8f, .top_p = 0.9f,
-                                                   .presence_penalty = 0.25f, .seed = 3 });
+    begin(&t, logits, N,
+          &(struct sampler_params){
+              .temperature = 0.8f, .top_p = 0.9f, .presence_penalty = 0.25f, .seed = 3 });
     timeline_copy(&together, &t);
     timeline_copy(&single, &t);
     timeline_copy(&want, &t);
@@ -649,9 +681,11 @@ static void test_philox(void)
         uint32_t counter[4], key[2], want[4];
     } row[] = {
         { { 0, 0, 0, 0 }, { 0, 0 }, { 0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8 } },
-        { { ~0u, ~0u, ~0u, ~0u }, { ~0u, ~0u },
+        { { ~0u, ~0u, ~0u, ~0u },
+          { ~0u, ~0u },
           { 0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd } },
-        { { 0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344 }, { 0xa4093822, 0x299f31d0 },
+        { { 0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344 },
+          { 0xa4093822, 0x299f31d0 },
           { 0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1 } },
     };
     for (size_t i = 0; i < 3; i++) {
@@ -664,17 +698,23 @@ static void test_philox(void)
 static void test_defaults(void)
 {
     struct ctl_block ctl = { .pos = 5, .n_vocab = 9, .stop = 1 };
-    CHECK(sample_configure(&ctl, &(struct sampler_params){ .temperature = 0 }, NULL) == 0);
+    CHECK(sample_configure(&ctl, &(struct sampler_params){ .temperature = 0 }, NULL) ==
+          0);
     CHECK(ctl.top_k == 1 && ctl.inv_temperature == 1 && ctl.top_p == 1 && ctl.min_p == 0);
-    CHECK(ctl.repeat_penalty == 1 && ctl.presence_penalty == 0 && ctl.frequency_penalty == 0);
+    CHECK(ctl.repeat_penalty == 1 && ctl.presence_penalty == 0 &&
+          ctl.frequency_penalty == 0);
     CHECK(ctl.pos == 5 && ctl.n_vocab == 9 && ctl.stop == 1);
-    const struct sampler_params p = { .temperature = 0.5f, .top_p = 0.25f, .min_p = 0.125f,
-                                      .seed = 0x123456789abcdef0, .repeat_penalty = 3 };
+    const struct sampler_params p = { .temperature = 0.5f,
+                                      .top_p = 0.25f,
+                                      .min_p = 0.125f,
+                                      .seed = 0x123456789abcdef0,
+                                      .repeat_penalty = 3 };
     CHECK(sample_configure(&ctl, &p, NULL) == 0);
     CHECK(ctl.top_k == SAMPLE_MAX_K && ctl.inv_temperature == 2 && ctl.top_p == 0.25f);
     CHECK(ctl.min_p == 0.125f && ctl.repeat_penalty == 3);
     CHECK(ctl.seed_lo == 0x9abcdef0 && ctl.seed_hi == 0x12345678);
-    CHECK(sample_configure(&ctl, &(struct sampler_params){ .temperature = 1e-30f }, NULL) == 0);
+    CHECK(sample_configure(&ctl, &(struct sampler_params){ .temperature = 1e-30f },
+                           NULL) == 0);
     CHECK(ctl.inv_temperature > 0 && isfinite(ctl.inv_temperature) && ctl.top_k > 1);
 }
 
@@ -709,7 +749,7 @@ static void test_parameters_out_of_range(void)
 TEST_MAIN(T(test_philox), T(test_defaults), T(test_parameters_out_of_range),
           T(test_greedy_special_values), T(test_greedy_equals_reference),
           T(test_sampling_equals_reference), T(test_long_vocabularies),
-          T(test_frequencies_are_the_probabilities), T(test_cuts), T(test_ties_beyond_the_list),
-          T(test_penalties),
+          T(test_frequencies_are_the_probabilities), T(test_cuts),
+          T(test_ties_beyond_the_list), T(test_penalties),
           T(test_division_into_steps_does_not_matter), T(test_end_of_generation_stops),
           T(test_full_out_block_is_left_alone), T(test_without_advance_the_pass_stays))
