@@ -78,31 +78,29 @@ static int header_check(const struct snapshot_header *h, const char magic[8],
     return 0;
 }
 
-int snapshot_record_read(int fd, uint64_t at, uint64_t file_bytes, const char magic[8],
-                         const struct snapshot_identity *want,
-                         struct snapshot_header *h, struct tokens *ids, uint64_t *payload,
-                         struct err *err)
+int snapshot_record_read(const struct snapshot_place *p, struct snapshot_header *h,
+                         struct tokens *ids, uint64_t *payload, struct err *err)
 {
-    if (file_bytes - at < sizeof *h)
+    if (p->file_bytes - p->at < sizeof *h)
         return 0;
-    int rc = snapshot_pread(fd, h, sizeof *h, at, err);
+    int rc = snapshot_pread(p->fd, h, sizeof *h, p->at, err);
     if (rc <= 0)
         return rc;
-    if (header_check(h, magic, want, err) < 0)
+    if (header_check(h, p->magic, p->want, err) < 0)
         return -1;
     uint64_t ids_bytes = (h->to - h->from) * sizeof(int32_t);
-    uint64_t left = file_bytes - at - sizeof *h;
+    uint64_t left = p->file_bytes - p->at - sizeof *h;
     if (left < ids_bytes || left - ids_bytes < h->payload_bytes + sizeof(uint64_t))
         return 0;
     size_t n = (size_t)(h->to - h->from);
     int32_t *read = mem_array(n, sizeof *read);
-    rc = snapshot_pread(fd, read, n * sizeof *read, at + sizeof *h, err);
+    rc = snapshot_pread(p->fd, read, n * sizeof *read, p->at + sizeof *h, err);
     if (rc > 0 && snapshot_checksum(h, read, n) != h->checksum)
         rc = err_set(err, "has a header that does not match its checksum");
     if (rc > 0)
         tokens_add(ids, read, n);
     free(read);
-    *payload = at + sizeof *h + ids_bytes;
+    *payload = p->at + sizeof *h + ids_bytes;
     return rc;
 }
 
@@ -125,8 +123,9 @@ static int segments_read(struct kv_file *f, uint64_t file_bytes,
     size_t cap = 0;
     for (;;) {
         size_t first = f->ids.len;
-        int rc = snapshot_record_read(f->fd, f->bytes, file_bytes, snapshot_magic_kv, want,
-                                      &h, &f->ids, &payload, err);
+        const struct snapshot_place p = { f->fd, f->bytes, file_bytes, snapshot_magic_kv,
+                                          want };
+        int rc = snapshot_record_read(&p, &h, &f->ids, &payload, err);
         if (rc <= 0)
             return rc;
         if (segment_check(f, &h, err) < 0)

@@ -61,13 +61,18 @@ extern const char snapshot_magic_kv[8], snapshot_magic_state[8];
 
 /* pread of exactly n bytes; 1, 0 at the end of the file, -1 with the reason. */
 int snapshot_pread(int fd, void *to, size_t n, uint64_t at, struct err *err);
-/* Reads and checks a record that starts at `at` of a file of file_bytes. ids gets
- * those of the record, *payload its position. 1; 0: the file ends before the
- * record does; -1 with the reason. */
-int snapshot_record_read(int fd, uint64_t at, uint64_t file_bytes, const char magic[8],
-                         const struct snapshot_identity *want,
-                         struct snapshot_header *h, struct tokens *ids, uint64_t *payload,
-                         struct err *err);
+/* Where a record is to be, and of what kind. */
+struct snapshot_place {
+    int fd;
+    uint64_t at, file_bytes;
+    const char *magic;
+    const struct snapshot_identity *want;
+};
+/* Reads and checks a record up to its payload, the position of which *payload
+ * gets; its ids are appended. 1; 0: the file ends before the record does; -1 with
+ * the reason. */
+int snapshot_record_read(const struct snapshot_place *p, struct snapshot_header *h,
+                         struct tokens *ids, uint64_t *payload, struct err *err);
 
 /* ---- the KV file --------------------------------------------------------- */
 

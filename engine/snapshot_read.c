@@ -208,8 +208,9 @@ static enum outcome state_open(struct reading *r, const char *path, size_t pos, 
         err_set(&r->why, "is no file");
         return READ_BAD;
     }
-    int rc = snapshot_record_read(*fd, 0, (uint64_t)st.st_size, snapshot_magic_state,
-                                  &r->id, &h, &ids, payload, &r->why);
+    const struct snapshot_place p = { *fd, 0, (uint64_t)st.st_size, snapshot_magic_state,
+                                      &r->id };
+    int rc = snapshot_record_read(&p, &h, &ids, payload, &r->why);
     if (rc == 0)
         err_set(&r->why, "ends too early");
     if (rc > 0 && (ids.len != pos || h.from || h.prefix != snapshot_prefix(ids.v, pos) ||
