@@ -234,7 +234,8 @@ static void kept(struct conversation *c, const struct worker_event *e)
     if (!r)
         return;
     if (r->kv_name[0] && r->kv_bytes)
-        index_put(c, e->keep_id, r->kv_name, r->tokens, r->kv_bytes);
+        index_put(c, e->keep_id, r->kv_name, r->tokens ? r->tokens : c->ctx_used,
+                  r->kv_bytes);
     if (r->tokens)
         index_put(c, e->keep_id, r->state_name, r->tokens, r->state_bytes);
     /* The estimate may have been too low. */
@@ -264,10 +265,12 @@ void prefix_wait(struct conversation *c, int signal_fd, int timeout_ms)
         struct worker_event e;
         poll(fds, 2, 100);
         if (fds[1].revents)
-            return;
+            break;
         while (worker_next(c->worker, &e)) {
             conversation_event(c, &e);
             worker_event_release(&e);
         }
     }
+    if (c->keeping)
+        worker_keep_stop(c->worker);
 }

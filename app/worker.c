@@ -542,6 +542,11 @@ void worker_keep(struct worker *w, int64_t keep_id)
     request_post(w, (struct request){ .write_id = keep_id });
 }
 
+void worker_keep_stop(struct worker *w)
+{
+    atomic_store(&w->waiting, true);
+}
+
 void worker_forget(struct worker *w, int64_t keep_id)
 {
     request_post(w, (struct request){ .forget_id = keep_id });

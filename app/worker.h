@@ -86,6 +86,7 @@ void worker_restore(struct worker *w, int64_t keep_id, struct tokens *ids);
 /* Writes the timeline of the conversation that was answered last to disk; ends in
  * EVENT_KEPT. A worker_generate or worker_load that comes meanwhile stops it. */
 void worker_keep(struct worker *w, int64_t keep_id);
+void worker_keep_stop(struct worker *w);
 /* Removes what is kept of a conversation. */
 void worker_forget(struct worker *w, int64_t keep_id);
 /* Makes the running answer end soon, within a prefill chunk or one submit. */

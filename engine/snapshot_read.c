@@ -232,6 +232,7 @@ static void timeline_set(struct reading *r, size_t pos)
     s->evaluated = pos;
     s->side = 0;
     s->has_logits = false;
+    s->unknown = false;
     r->result->tokens = pos;
 }
 
@@ -345,10 +346,15 @@ static enum outcome read_all(struct reading *r)
     if (o == READ_DONE || !r->touched)
         return o;
     /* What is on the device now belongs to no timeline: back to a known one. */
-    int back = snapshot_rewind(r->s, r->kept, o == READ_FAILED ? NULL : r->err);
-    r->s->ids.len = r->s->evaluated;
-    r->s->has_logits = false;
-    return back < 0 ? READ_FAILED : o;
+    struct session *s = r->s;
+    s->unknown = o == READ_FAILED || snapshot_rewind(s, r->kept, r->err) < 0;
+    if (s->unknown) {
+        snapshot_release(s);
+        s->evaluated = 0;
+    }
+    s->ids.len = s->evaluated;
+    s->has_logits = false;
+    return s->unknown ? READ_FAILED : o;
 }
 
 int session_read(struct session *s, const struct session_read_params *p,
