@@ -119,7 +119,8 @@ static void index_prune(struct conversation *c, int64_t chat_id)
     }
     for (size_t i = 0; i < l.len; i++) {
         char *path = indexed_path(c, l.v[i].name);
-        if (access(path, F_OK) < 0 && store_snapshot_remove(c->store, l.v[i].name, &err) < 0)
+        if (access(path, F_OK) < 0 &&
+            store_snapshot_remove(c->store, l.v[i].name, &err) < 0)
             complain(c, &err);
         free(path);
     }

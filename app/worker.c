@@ -398,7 +398,7 @@ static void request_run(struct worker *w, const struct request *q)
         model_load(w, q->load_path);
     else if (!quit && q->restore)
         timeline_restore(w, q->restore);
-    else if (!quit)
+    else if (!quit && q->generation)
         generation_run(w, q->generation);
 }
 

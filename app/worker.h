@@ -57,8 +57,8 @@ struct worker_event {
     uint64_t done, total, reused;
     int64_t keep_id;
     struct session_write_result *written; /* malloced */
-    const struct model *model;  /* valid until the next worker_load or close */
-    struct engine_info *engine; /* malloced */
+    const struct model *model;            /* valid until the next worker_load or close */
+    struct engine_info *engine;           /* malloced */
     uint32_t ctx_tokens, ctx_used;
     uint64_t snapshot_bytes;
     struct tokens ids;

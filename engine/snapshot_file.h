@@ -25,21 +25,21 @@ enum { SNAPSHOT_VERSION = 1, SNAPSHOT_ENDIAN = 0x0a0b0c0d };
  * device, driver, chunk sizes, threads. */
 struct snapshot_identity {
     uint32_t version, endian;
-    uint32_t kv_type, math;          /* enum kv_type; 1: int8 */
+    uint32_t kv_type, math; /* enum kv_type; 1: int8 */
     uint32_t n_recurrent, n_attention;
-    uint32_t row_bytes;              /* of one token's keys in one layer */
-    uint32_t history_bytes;          /* three rows of one layer's history */
-    uint64_t matrix_bytes;           /* of one layer's state */
-    uint64_t weights, tokenizer;     /* fingerprints */
+    uint32_t row_bytes;          /* of one token's keys in one layer */
+    uint32_t history_bytes;      /* three rows of one layer's history */
+    uint64_t matrix_bytes;       /* of one layer's state */
+    uint64_t weights, tokenizer; /* fingerprints */
 };
 
 struct snapshot_header {
     char magic[8];
     struct snapshot_identity id;
     uint64_t from, to, parent;
-    uint64_t prefix;                 /* hash of the ids [0, to) */
+    uint64_t prefix; /* hash of the ids [0, to) */
     uint64_t payload_bytes;
-    uint64_t checksum;               /* of all above, and of the ids */
+    uint64_t checksum; /* of all above, and of the ids */
 };
 
 /* XXH3-64 over the tensor directory (names, types, shapes, in file order), over
@@ -77,15 +77,15 @@ int snapshot_record_read(const struct snapshot_place *p, struct snapshot_header 
 /* ---- the KV file --------------------------------------------------------- */
 
 struct kv_segment {
-    uint64_t payload;    /* where its rows are */
+    uint64_t payload; /* where its rows are */
     size_t from, to, parent;
-    size_t ids;          /* where in kv_file.ids its own are */
-    size_t match;        /* its path agrees with the ids looked for up to here */
+    size_t ids;   /* where in kv_file.ids its own are */
+    size_t match; /* its path agrees with the ids looked for up to here */
 };
 
 struct kv_file {
-    int fd;              /* -1: there is none */
-    uint64_t bytes;      /* of whole segments */
+    int fd;         /* -1: there is none */
+    uint64_t bytes; /* of whole segments */
     struct kv_segment *v;
     size_t n;
     struct tokens ids;

@@ -16,8 +16,8 @@ enum { PIECES = 4, PIECE_BYTES = 64 };
 
 static void hash_tensor(XXH3_state_t *x, const struct tensor *t)
 {
-    const uint64_t shape[6] = { t->ne[0], t->ne[1], t->ne[2], t->ne[3], (uint64_t)t->type,
-                                t->bytes };
+    const uint64_t shape[6] = { t->ne[0], t->ne[1],          t->ne[2],
+                                t->ne[3], (uint64_t)t->type, t->bytes };
     XXH3_64bits_update(x, t->name, strlen(t->name) + 1);
     XXH3_64bits_update(x, shape, sizeof shape);
     uint64_t piece = t->bytes < PIECE_BYTES ? t->bytes : PIECE_BYTES;
@@ -29,11 +29,19 @@ static void hash_tensor(XXH3_state_t *x, const struct tensor *t)
 
 static void hash_hparams(XXH3_state_t *x, const struct hparams *hp)
 {
-    const uint32_t ints[] = {
-        (uint32_t)hp->arch->id, hp->n_layer, hp->n_embd, hp->n_vocab, hp->n_head,
-        hp->n_head_kv, hp->head_dim, hp->rope_dims, hp->n_k_heads, hp->n_v_heads,
-        hp->grouped_heads, hp->n_expert, hp->n_expert_used
-    };
+    const uint32_t ints[] = { (uint32_t)hp->arch->id,
+                              hp->n_layer,
+                              hp->n_embd,
+                              hp->n_vocab,
+                              hp->n_head,
+                              hp->n_head_kv,
+                              hp->head_dim,
+                              hp->rope_dims,
+                              hp->n_k_heads,
+                              hp->n_v_heads,
+                              hp->grouped_heads,
+                              hp->n_expert,
+                              hp->n_expert_used };
     const float reals[] = { hp->rms_eps, hp->rope_base, hp->attn_scale,
                             hp->expert_scale };
     XXH3_64bits_update(x, ints, sizeof ints);

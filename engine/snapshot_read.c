@@ -28,14 +28,14 @@ struct reading {
     struct snapshot_identity id;
     char *kv_path;
     struct kv_file kv;
-    size_t *points;      /* positions of state files that may fit, ascending */
+    size_t *points; /* positions of state files that may fit, ascending */
     size_t n_points;
-    size_t kept;         /* rows of the prompt that the session holds already */
-    bool touched;        /* the device's state or rows are not what they were */
+    size_t kept;  /* rows of the prompt that the session holds already */
+    bool touched; /* the device's state or rows are not what they were */
     XXH3_state_t *sum;
     void *piece;
-    struct err why;      /* what is wrong with the file at hand */
-    struct err *err;     /* of the device */
+    struct err why;  /* what is wrong with the file at hand */
+    struct err *err; /* of the device */
 };
 
 /* How reading a file ended: BAD condemns it, STOPPED ends reading for now,
@@ -65,7 +65,8 @@ static void point_add(struct reading *r, const char *name, size_t above)
     uint64_t key, pos, prefix;
     int end = 0;
     if (sscanf(name, "%16" SCNx64 "-%20" SCNu64 "-%16" SCNx64 ".state%n", &key, &pos,
-               &prefix, &end) != 3 || name[end] || !end)
+               &prefix, &end) != 3 ||
+        name[end] || !end)
         return;
     if (key != snapshot_key(&r->id) || pos <= above || pos >= r->p->n ||
         prefix != snapshot_prefix(r->p->ids, (size_t)pos))
@@ -129,10 +130,13 @@ static enum outcome rows_upload(struct reading *r, uint32_t plane, size_t from,
         (last - first) * row);
     r->touched = true;
     return gpu_upload(s->engine->gpu, to, (const char *)r->piece + (first - from) * row,
-                      r->err) < 0 ? READ_FAILED : READ_DONE;
+                      r->err) < 0
+               ? READ_FAILED
+               : READ_DONE;
 }
 
-static enum outcome segment_load(struct reading *r, const struct kv_segment *g, size_t last)
+static enum outcome segment_load(struct reading *r, const struct kv_segment *g,
+                                 size_t last)
 {
     const uint64_t row = r->id.row_bytes;
     const size_t fit = PIECE_BYTES / row ? PIECE_BYTES / row : 1;
@@ -175,7 +179,9 @@ static enum outcome piece_load(struct reading *r, int fd, uint64_t bytes, uint64
         return o;
     r->touched = true;
     return gpu_upload(r->s->engine->gpu, gpu_span_at(&r->s->state, to, bytes), r->piece,
-                      r->err) < 0 ? READ_FAILED : READ_DONE;
+                      r->err) < 0
+               ? READ_FAILED
+               : READ_DONE;
 }
 
 static enum outcome state_load(struct reading *r, int fd, uint64_t at)
@@ -255,8 +261,8 @@ static void all_remove(struct reading *r)
     r->n_points = 0;
 }
 
-static enum outcome point_try(struct reading *r, const char *path, size_t pos, size_t leaf,
-                              size_t covered)
+static enum outcome point_try(struct reading *r, const char *path, size_t pos,
+                              size_t leaf, size_t covered)
 {
     uint64_t payload;
     int fd = -1;
@@ -285,8 +291,8 @@ static enum outcome points_try(struct reading *r)
     size_t leaf = kv_file_match(&r->kv, r->p->ids, r->p->n, &covered);
     while (r->n_points) {
         size_t pos = r->points[--r->n_points];
-        char *path = snapshot_state_path(r->p->dir, &r->id, pos,
-                                         snapshot_prefix(r->p->ids, pos));
+        char *path =
+            snapshot_state_path(r->p->dir, &r->id, pos, snapshot_prefix(r->p->ids, pos));
         enum outcome o = point_try(r, path, pos, leaf, covered);
         free(path);
         if (o == READ_DONE) {
@@ -305,7 +311,8 @@ static size_t reachable(const struct session *s, const struct session_read_param
                         size_t *kept)
 {
     size_t common = 0, best = 0;
-    while (common < s->evaluated && common < p->n - 1 && s->ids.v[common] == p->ids[common])
+    while (common < s->evaluated && common < p->n - 1 &&
+           s->ids.v[common] == p->ids[common])
         common++;
     *kept = common;
     if (common == s->evaluated)

@@ -27,9 +27,9 @@ struct writing {
     size_t pos;
     const char *kv_path;
     struct kv_file kv;
-    uint64_t at;                 /* end of what was appended to the KV file */
-    struct file_writer *state;   /* where put() writes if not NULL */
-    XXH3_state_t *sum;           /* of the payload being written */
+    uint64_t at;               /* end of what was appended to the KV file */
+    struct file_writer *state; /* where put() writes if not NULL */
+    XXH3_state_t *sum;         /* of the payload being written */
     void *piece;
     struct err *err;
 };
@@ -47,8 +47,7 @@ static int append(struct writing *w, const void *bytes, size_t n)
 {
     const char *p = bytes;
     while (n) {
-        ssize_t k = fault_hit(FAULT_WRITE) ? -1
-                                           : pwrite(w->kv.fd, p, n, (off_t)w->at);
+        ssize_t k = fault_hit(FAULT_WRITE) ? -1 : pwrite(w->kv.fd, p, n, (off_t)w->at);
         if (k < 0 && errno == EINTR)
             continue;
         if (k < 0)
@@ -77,10 +76,12 @@ static int put_header(struct writing *w, const char magic[8], size_t from, size_
                       size_t parent, uint64_t payload_bytes)
 {
     const int32_t *ids = w->s->ids.v;
-    struct snapshot_header h = {
-        .id = w->id, .from = from, .to = to, .parent = parent,
-        .prefix = snapshot_prefix(ids, to), .payload_bytes = payload_bytes
-    };
+    struct snapshot_header h = { .id = w->id,
+                                 .from = from,
+                                 .to = to,
+                                 .parent = parent,
+                                 .prefix = snapshot_prefix(ids, to),
+                                 .payload_bytes = payload_bytes };
     memcpy(h.magic, magic, sizeof h.magic);
     h.checksum = snapshot_checksum(&h, ids + from, to - from);
     XXH3_64bits_reset(w->sum);
@@ -102,8 +103,8 @@ static int put_rows(struct writing *w, size_t from, size_t to)
     struct session *s = w->s;
     const uint64_t plane = session_kv_plane_bytes(s), row = w->id.row_bytes;
     for (uint32_t i = 0; i < 2 * s->n_kv; i++) {
-        struct gpu_span rows = gpu_span_at(&s->kv[i / 2], (i & 1) * plane + from * row,
-                                           (to - from) * row);
+        struct gpu_span rows =
+            gpu_span_at(&s->kv[i / 2], (i & 1) * plane + from * row, (to - from) * row);
         if (cancelled(w))
             return -1;
         if (gpu_download(s->engine->gpu, w->piece, rows, w->err) < 0 ||
@@ -210,8 +211,8 @@ static int put_state(struct writing *w, const struct snapshot *from)
 
 static int state_write(struct writing *w, const char *path)
 {
-    const struct snapshot *from = w->pos == w->s->evaluated ? NULL
-                                                            : snapshot_at(w->s, w->pos);
+    const struct snapshot *from =
+        w->pos == w->s->evaluated ? NULL : snapshot_at(w->s, w->pos);
     uint64_t most = w->id.matrix_bytes > w->id.history_bytes ? w->id.matrix_bytes
                                                              : w->id.history_bytes;
     int rc = -1;
@@ -257,7 +258,11 @@ int session_write(struct session *s, const struct session_write_params *p,
 {
     *result = (struct session_write_result){ 0 };
     uint64_t begin = clock_ns();
-    struct writing w = { .s = s, .p = p, .result = result, .kv.fd = -1, .err = err,
+    struct writing w = { .s = s,
+                         .p = p,
+                         .result = result,
+                         .kv.fd = -1,
+                         .err = err,
                          .pos = p->pos ? p->pos : s->evaluated };
     if (!w.pos || w.pos > s->evaluated ||
         (w.pos < s->evaluated && !snapshot_at(s, w.pos)))

@@ -83,7 +83,8 @@ int store_snapshot_list(struct store *st, int64_t chat_id, struct snapshot_list 
                         struct err *err)
 {
     static const char sql[] =
-        "SELECT chat_id, name, key, kind = 'state', tokens, bytes, used_ms FROM snapshots "
+        "SELECT chat_id, name, key, kind = 'state', tokens, bytes, used_ms FROM "
+        "snapshots "
         "WHERE ?1 IN (0, chat_id) ORDER BY chat_id, key, kind, tokens, name";
     struct snapshot_list list = { 0 };
     size_t cap = 0;
@@ -208,7 +209,9 @@ int store_snapshot_room(struct store *st, int64_t chat_id, uint64_t need_bytes,
     *fits = false;
     if (store_snapshot_list(st, 0, &list, err) < 0)
         return -1;
-    struct room r = { .l = &list, .taken = mem_zalloc(list.len + 1), .chat_id = chat_id,
+    struct room r = { .l = &list,
+                      .taken = mem_zalloc(list.len + 1),
+                      .chat_id = chat_id,
                       .now_ms = clock_wall_ms() };
     for (size_t i = 0; i < list.len; i++)
         total += list.v[i].bytes;

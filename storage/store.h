@@ -29,8 +29,8 @@ char *store_default_path(struct err *err);
 
 /* ---- chats ------------------------------------------------------------- */
 
-int store_chat_new(struct store *st, const char *title, const char *model,
-                   int64_t *id, struct err *err);
+int store_chat_new(struct store *st, const char *title, const char *model, int64_t *id,
+                   struct err *err);
 /* Newest first. The caller releases the list. */
 int store_chat_list(struct store *st, struct chat_list *out, struct err *err);
 int store_chat_get(struct store *st, int64_t id, struct chat *out, struct err *err);
@@ -78,8 +78,8 @@ struct hit_list {
  * finds nothing, the whole of words is looked for as a part of message texts.
  * Titles first, then best first, at most max. A hit in a title has the chat's
  * leaf as its message. */
-int store_search(struct store *st, const char *words, size_t max,
-                 struct hit_list *out, struct err *err);
+int store_search(struct store *st, const char *words, size_t max, struct hit_list *out,
+                 struct err *err);
 void hit_list_release(struct hit_list *l);
 
 /* ---- kept timelines ---------------------------------------------------- */

@@ -77,8 +77,9 @@ static void test_kinds_lie_beside_each_other(void)
     for (int math = 0; math < 2; math++) {
         struct whole w = whole_open(MODEL, math ? MATH_INT8 : MATH_FLOAT);
         for (int i = 0; i < 4; i++) {
-            struct session *s = whole_session(&w, &(struct session_params){
-                .kv = i & 1 ? KV_F32 : KV_F16, .ctx_tokens = 256 });
+            struct session *s =
+                whole_session(&w, &(struct session_params){ .kv = i & 1 ? KV_F32 : KV_F16,
+                                                            .ctx_tokens = 256 });
             struct session_read_result r = read_dir(s, f.dir, &t);
             CHECK(r.tokens == (i < 2 ? 0 : t.len - 1) && r.n_removed == 0);
             sync_ids(s, &t, 0);

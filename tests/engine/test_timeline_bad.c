@@ -18,9 +18,9 @@ struct scene {
     struct folder f;
     struct whole w;
     struct session *s;
-    struct tokens t;       /* the prompt that comes next */
-    size_t kept[2];        /* points on disk */
-    size_t kv_first;       /* bytes of the rows of the first */
+    struct tokens t; /* the prompt that comes next */
+    size_t kept[2];  /* points on disk */
+    size_t kv_first; /* bytes of the rows of the first */
     char kv[256], state[2][256];
     struct buf kv_good, state_good[2];
     int32_t want[NEW];
@@ -150,7 +150,9 @@ static void test_cut_files(void)
 {
     struct scene c = scene_open();
     size_t n = c.state_good[1].len;
-    const size_t ends[] = { 0, 1, 8, 111, 112, 113, 200, n / 3, n / 2, n - 9, n - 8, n - 1 };
+    const size_t ends[] = {
+        0, 1, 8, 111, 112, 113, 200, n / 3, n / 2, n - 9, n - 8, n - 1
+    };
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
         struct buf bad = copy(&c.state_good[1]);
         buf_truncate(&bad, ends[i]);
@@ -160,7 +162,9 @@ static void test_cut_files(void)
     /* A file of segments that ends in one was being written: what is whole in
      * it serves on, the rest is cut off. */
     n = c.kv_good.len;
-    const size_t kv_ends[] = { 0, 1, 111, 112, 150, n / 4, n / 2, n * 2 / 3, n - 8, n - 1 };
+    const size_t kv_ends[] = {
+        0, 1, 111, 112, 150, n / 4, n / 2, n * 2 / 3, n - 8, n - 1
+    };
     for (size_t i = 0; i < sizeof kv_ends / sizeof *kv_ends; i++) {
         scene_reset(&c);
         spill(c.kv, c.kv_good.v, kv_ends[i]);
@@ -194,7 +198,8 @@ static void test_flipped_bits(void)
 }
 
 /* Changes a header in a way of which its checksum knows. */
-static struct buf forged(const struct buf *from, void (*change)(struct snapshot_header *h))
+static struct buf forged(const struct buf *from,
+                         void (*change)(struct snapshot_header *h))
 {
     struct buf b = copy(from);
     struct snapshot_header h;
@@ -383,8 +388,9 @@ static void test_cancel_and_lock(void)
     CHECK(w.cancelled && w.tokens == 0 && w.kv_bytes == before);
     CHECK(folder_count(c.f.dir, "", NULL) == 3);
     scene_reset(&c);
-    struct session_read_params rp = { .dir = c.f.dir, .ids = c.t.v, .n = c.t.len,
-                                      .cancel = &stop };
+    struct session_read_params rp = {
+        .dir = c.f.dir, .ids = c.t.v, .n = c.t.len, .cancel = &stop
+    };
     struct session_read_result r;
     OK(session_read(c.s, &rp, &r, &err), &err);
     CHECK(r.tokens == 0 && r.n_removed == 0 && exists(c.state[1]));
