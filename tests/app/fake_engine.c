@@ -341,7 +341,7 @@ int session_read(struct session *s, const struct session_read_params *p,
         buf_release(&b);
         free(path);
     }
-    fake.n_reads += result->tokens > 0;
+    atomic_fetch_add(&fake.n_reads, result->tokens > 0);
     return 0;
 }
 

@@ -37,7 +37,8 @@ struct fake_script {
     /* Seen. */
     struct tokens prompts[FAKE_PROMPTS];
     unsigned n_prompts, n_decodes, n_sessions, n_engines, n_models;
-    unsigned n_writes, n_reads; /* of timelines; reads that found one */
+    unsigned n_writes;   /* of timelines */
+    atomic_uint n_reads; /* that found one; may be looked at meanwhile */
     unsigned max_steps;
     struct sampler_params sampler;
 };
