@@ -110,89 +110,75 @@ float head_factor(uint token, uint block)
 const uint GROUP = SCALE_GROUP < ACT_BLOCK ? SCALE_GROUP : ACT_BLOCK;
 
 #if defined(ACT_int8) && defined(INTEGER_CODES)
-/* Elements of a unit that share an activation scale. */
-const uint SHARED = UNIT < ACT_BLOCK ? UNIT : ACT_BLOCK;
-
 #ifdef MINIMA
 const bool TOTALS = GROUP < ACT_BLOCK;
 #else
 const bool TOTALS = GROUP < ACT_BLOCK && OFFSET != 0;
 #endif
 
-/* Sums of a group's integer products, row by row, and of its activations. */
-struct group_sums {
-    int dot[BATCH];
-    int total;
-};
-
-void sums_clear(out group_sums g)
-{
-    g.total = 0;
-    [[unroll]] for (uint r = 0; r < BATCH; r++)
-        g.dot[r] = 0;
-}
-
-/* Adds quad q of a unit, whose four activations are the bytes of a. */
-void add_quad(inout group_sums g, weight_unit w[BATCH], uint q, uint a)
-{
-    if (TOTALS)
-        g.total += dot_4x8(0x01010101u, a, 0);
-    [[unroll]] for (uint r = 0; r < BATCH; r++)
-        g.dot[r] += dot_4x8(quad_bytes(w[r], q), a, 0);
-}
-
-/* Adds the sums of a group to the rows' results. s: the s plane's pair of the
- * block that the group is in or makes up. */
-void add_group(group_sums g, weight_unit w[BATCH], uint group, vec2 s,
-               inout float acc[BATCH])
-{
-    float total = TOTALS ? s.x * float(g.total) : s.y;
-    [[unroll]] for (uint r = 0; r < BATCH; r++)
-        acc[r] += scaled(w[r].scale[group * GROUP / SCALE_GROUP],
-                         s.x * float(g.dot[r]) - float(OFFSET) * total, total);
-}
-
-vec2 act_scale_of(vec2 pair, uint token, uint block)
+/* A pair of the s plane, with the RMS factor of its columns in it. */
+vec2 normed(vec2 pair, uint token, uint block)
 {
     return NORM == 2 ? pair * head_factor(token, block) : pair;
 }
 
-/* One unit, each invocation loading the activations of its own columns. */
+/* Adds the integer sums of a group of a unit to the rows' results. total: the
+ * group's sum of activations if TOTALS; pair: of the block it is in. */
+void add_group(int sum[BATCH], int total, weight_unit w[BATCH], uint group, vec2 pair,
+               inout float acc[BATCH])
+{
+    float t = TOTALS ? pair.x * float(total) : pair.y;
+    [[unroll]] for (uint r = 0; r < BATCH; r++)
+        acc[r] += scaled(w[r].scale[group * GROUP / SCALE_GROUP],
+                         pair.x * float(sum[r]) - float(OFFSET) * t, t);
+}
+
+/* One unit, each invocation loading the activations of its own columns. Inner
+ * loops have constant bounds: drivers then unroll the outer ones, too. */
 void unit_loaded(weight_unit w[BATCH], uint token, uint unit, inout float acc[BATCH])
 {
-    [[unroll]] for (uint e0 = 0; e0 < UNIT; e0 += SHARED) {
-        uint block = (unit * UNIT + e0) / ACT_BLOCK;
-        vec2 s = act_scale_of(xs[token * (p.cols / ACT_BLOCK) + block], token, block);
-        [[unroll]] for (uint e = e0; e < e0 + SHARED; e += GROUP) {
-            group_sums g;
-            sums_clear(g);
-            [[unroll]] for (uint q = e / 4; q < (e + GROUP) / 4; q += 4) {
-                uvec4 a = xq[token * (p.cols / 16) + unit * (UNIT / 16) + q / 4];
-                [[unroll]] for (uint k = 0; k < 4; k++)
-                    add_quad(g, w, q + k, a[k]);
+    [[unroll]] for (uint g = 0; g < UNIT / GROUP; g++) {
+        int sum[BATCH], total = 0;
+        [[unroll]] for (uint r = 0; r < BATCH; r++)
+            sum[r] = 0;
+        [[unroll]] for (uint i = 0; i < GROUP / 16; i++) {
+            uvec4 a = xq[(token * p.cols + unit * UNIT + g * GROUP) / 16 + i];
+            [[unroll]] for (uint k = 0; k < 4; k++) {
+                uint q = g * (GROUP / 4) + i * 4 + k;
+                if (TOTALS)
+                    total += dot_4x8(0x01010101u, a[k], 0);
+                [[unroll]] for (uint r = 0; r < BATCH; r++)
+                    sum[r] += dot_4x8(quad_bytes(w[r], q), a[k], 0);
             }
-            add_group(g, w, e / GROUP, s, acc);
         }
+        uint block = (unit * UNIT + g * GROUP) / ACT_BLOCK;
+        vec2 pair = xs[token * (p.cols / ACT_BLOCK) + block];
+        add_group(sum, total, w, g, normed(pair, token, block), acc);
     }
 }
 
 /* One unit of the same columns in all invocations: invocation i holds word
- * i % (SHARED / 4) of a block, and the scales of block i % blocks. */
+ * i % (GROUP / 4) of a group, and the scales of block i % blocks. */
 void unit_broadcast(weight_unit w[BATCH], uint token, uint unit, inout float acc[BATCH])
 {
-    const uint blocks = UNIT / SHARED, words = SHARED / 4;
+    const uint blocks = (UNIT + ACT_BLOCK - 1) / ACT_BLOCK, words = GROUP / 4;
     uint first = unit * UNIT / ACT_BLOCK, lane = gl_SubgroupInvocationID;
     vec2 pairs = xs[token * (p.cols / ACT_BLOCK) + first + lane % blocks];
-    [[unroll]] for (uint b = 0; b < blocks; b++) {
-        uint word = xw[token * (p.cols / 4) + unit * QUADS + b * words + lane % words];
-        vec2 s = act_scale_of(subgroupBroadcast(pairs, b), token, first + b);
-        [[unroll]] for (uint q0 = 0; q0 < words; q0 += GROUP / 4) {
-            group_sums g;
-            sums_clear(g);
-            [[unroll]] for (uint q = q0; q < q0 + GROUP / 4; q++)
-                add_quad(g, w, b * words + q, subgroupBroadcast(word, q));
-            add_group(g, w, (b * words + q0) * 4 / GROUP, s, acc);
+    [[unroll]] for (uint g = 0; g < UNIT / GROUP; g++) {
+        uint word = xw[token * (p.cols / 4) + unit * QUADS + g * words + lane % words];
+        int sum[BATCH], total = 0;
+        [[unroll]] for (uint r = 0; r < BATCH; r++)
+            sum[r] = 0;
+        [[unroll]] for (uint q = 0; q < words; q++) {
+            uint a = subgroupBroadcast(word, q);
+            if (TOTALS)
+                total += dot_4x8(0x01010101u, a, 0);
+            [[unroll]] for (uint r = 0; r < BATCH; r++)
+                sum[r] += dot_4x8(quad_bytes(w[r], g * words + q), a, 0);
         }
+        uint b = g * GROUP / ACT_BLOCK;
+        vec2 pair = subgroupBroadcast(pairs, b);
+        add_group(sum, total, w, g, normed(pair, token, first + b), acc);
     }
 }
 
@@ -223,11 +209,12 @@ vec4 act_quad(uint token, uint quad)
 /* Products of one unit of BATCH rows with one token, in floats. */
 void unit_product(weight_unit w[BATCH], uint token, uint unit, inout float acc[BATCH])
 {
-    [[unroll]] for (uint e = 0; e < UNIT; e += GROUP) {
+    [[unroll]] for (uint g = 0; g < UNIT / GROUP; g++) {
         float sum[BATCH], total = 0.0;
         [[unroll]] for (uint r = 0; r < BATCH; r++)
             sum[r] = 0.0;
-        [[unroll]] for (uint q = e / 4; q < (e + GROUP) / 4; q++) {
+        [[unroll]] for (uint i = 0; i < GROUP / 4; i++) {
+            uint q = g * (GROUP / 4) + i;
             vec4 a = act_quad(token, unit * QUADS + q);
             total += dot(vec4(1.0), a);
             [[unroll]] for (uint r = 0; r < BATCH; r++)
@@ -235,9 +222,9 @@ void unit_product(weight_unit w[BATCH], uint token, uint unit, inout float acc[B
         }
         float f = 1.0;
         if (NORM == 2)
-            f = head_factor(token, (unit * UNIT + e) / ACT_BLOCK);
+            f = head_factor(token, (unit * UNIT + g * GROUP) / ACT_BLOCK);
         [[unroll]] for (uint r = 0; r < BATCH; r++)
-            acc[r] += f * scaled(w[r].scale[e / SCALE_GROUP], sum[r], total);
+            acc[r] += f * scaled(w[r].scale[g * GROUP / SCALE_GROUP], sum[r], total);
     }
 }
 #endif
