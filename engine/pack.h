@@ -1,11 +1,11 @@
 /* pack.h - weights as the device wants them: codes in 16-byte units, scales in
- * a plane of their own (shaders/format_codes.glsl and format_scales.glsl read
- * what this writes). Exact: each value is that of the file.
+ * a plane of their own (shaders/format*.glsl read what this writes). Exact:
+ * each value is that of the file.
  *
  *   bits a weight   codes          scales
  *   F32  F16  BF16  the values     none
  *   Q8_0    8.5     8              f16 for 32
- *   Q4_0    4.5     4              f16 for 32; IQ4_NL the same
+ *   Q4_0    4.5     4              f16 for 32
  *   Q4_1    5       4              two f16 for 32
  *   Q5_0    5.5     4 + 1          f16 for 32
  *   Q5_1    6       4 + 1          two f16 for 32
@@ -13,9 +13,10 @@
  *   PQ2_0   2.125   2              f16 for 128; PTQ1_0 (1.75) becomes this
  *   TQ2_0   2.0625  2              f16 for 256; TQ1_0 (1.6875) becomes this
  *   Q1_0    1.125   1              f16 for 128
- *   IQ4_XS  4.25    4              8 bytes for 256
- *   MXFP4   4.25    4              a byte for 32
- *   NVFP4   4.5     4              a byte for 16
+ *   IQ4_NL  4.5     4 x 1          f16 for 32
+ *   IQ4_XS  4.25    4 x 1          8 bytes for 256
+ *   MXFP4   4.25    4 x 1          a byte for 32
+ *   NVFP4   4.5     4 x 1          a byte for 16
  *   Q2_K    2.625   2              20 bytes for 256
  *   Q3_K    3.5     2 + 1          16 bytes for 256 (14 in the file)
  *   Q4_K    4.5     4              16 bytes for 256

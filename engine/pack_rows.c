@@ -15,6 +15,7 @@ static const struct layout {
     uint8_t low_bits, high_bits; /* of a code; 16 bytes of low bits are a unit */
     uint8_t float_bytes;
     uint16_t scale_elements, scale_bytes; /* bytes for so many elements */
+    bool by_bits; /* a unit is a word for each bit of its codes */
 } layouts[FORMAT_COUNT] = {
     [FORMAT_F32] = { .float_bytes = 4 },
     [FORMAT_F16] = { .float_bytes = 2 },
@@ -28,10 +29,10 @@ static const struct layout {
     [FORMAT_PQ2_0] = { 2, 0, 0, 128, 2 },
     [FORMAT_TQ2_0] = { 2, 0, 0, 256, 2 },
     [FORMAT_Q1_0] = { 1, 0, 0, 128, 2 },
-    [FORMAT_IQ4_NL] = { 4, 0, 0, 32, 2 },
-    [FORMAT_IQ4_XS] = { 4, 0, 0, 256, 8 },
-    [FORMAT_MXFP4] = { 4, 0, 0, 32, 1 },
-    [FORMAT_NVFP4] = { 4, 0, 0, 64, 4 },
+    [FORMAT_IQ4_NL] = { 4, 0, 0, 32, 2, true },
+    [FORMAT_IQ4_XS] = { 4, 0, 0, 256, 8, true },
+    [FORMAT_MXFP4] = { 4, 0, 0, 32, 1, true },
+    [FORMAT_NVFP4] = { 4, 0, 0, 64, 4, true },
     [FORMAT_Q2_K] = { 2, 0, 0, 256, 20 },
     [FORMAT_Q3_K] = { 2, 1, 0, 256, 16 },
     [FORMAT_Q4_K] = { 4, 0, 0, 256, 16 },
@@ -93,6 +94,14 @@ static void gather(const uint8_t *q, uint32_t n, uint32_t shift, uint32_t bits,
     }
 }
 
+/* Units of 32 codes of 4 bits, bit after bit. */
+static void gather_by_bits(const uint8_t *q, uint32_t n, uint8_t *out)
+{
+    for (uint32_t e = 0; e < n; e += 32)
+        for (uint32_t bit = 0; bit < 4; bit++, out += 4)
+            gather(q + e, 32, bit, 1, out);
+}
+
 static void pack_codes(enum device_format f, enum quant type, const uint8_t *row,
                        uint32_t cols, uint8_t *codes, uint8_t *scales)
 {
@@ -106,6 +115,8 @@ static void pack_codes(enum device_format f, enum quant type, const uint8_t *row
         uint8_t *low = codes + (size_t)e * l->low_bits / 8;
         if (l->low_bits == 8)
             memcpy(low, spread, q->elements);
+        else if (l->by_bits)
+            gather_by_bits(spread, q->elements, low);
         else
             gather(spread, q->elements, 0, l->low_bits, low);
         if (l->high_bits)

@@ -31,7 +31,6 @@ void main()
     uint token = gl_WorkGroupID.y;
     if (ctl.stop != 0 || token >= ctl.n_tokens)
         return;
-    format_begin();
     uint row = min(ctl.tokens[token], ctl.n_vocab - 1);
     uint blocks = p.cols / ACT_BLOCK;
     for (uint b = gl_SubgroupID; b < blocks; b += gl_NumSubgroups) {

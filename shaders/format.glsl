@@ -5,7 +5,6 @@
  *   INTEGER_CODES     defined for codes; not for weights that are floats
  *   OFFSET            what every code stands for too much
  *   MINIMA            defined where a scale has a term to add, too
- *   format_begin()    to be called by the whole workgroup before all else
  *   unit_load(row, unit, units)  one unit of a row that has `units` of them
  *   quad_bytes(w, q)  codes of elements 4q..4q+3 as bytes, 0..127 or int8
  *   quad_float(w, q)  the same as floats, OFFSET taken off
@@ -16,7 +15,8 @@ layout(set = 0, binding = 1, std430) readonly buffer codes_block2 { uvec2 codes2
 layout(set = 0, binding = 2, std430) readonly buffer scales_block { uint scales[]; };
 layout(set = 0, binding = 2, std430) readonly buffer scales_block4 { uvec4 scales4[]; };
 
-/* LOW_BITS and HIGH_BITS: see format_codes.glsl, SCALES_x: format_scales.glsl */
+/* LOW_BITS, HIGH_BITS: see format_codes.glsl; TABLE_x: format_tables.glsl;
+ * SCALES_x: format_scales.glsl */
 #if defined(FORMAT_q8_0)
 #define LOW_BITS 8
 #define SCALES_half 2
@@ -100,7 +100,22 @@ layout(set = 0, binding = 2, std430) readonly buffer scales_block4 { uvec4 scale
 #define OFFSET 0
 #endif
 #include "format_scales.glsl"
+#if defined(TABLE_iq4) || defined(TABLE_fp4)
+#include "format_tables.glsl"
+#else
 #include "format_codes.glsl"
+#endif
+
+/* Sign-extends four packed bytes. */
+ivec4 bytes_int(uint b)
+{
+    return ivec4(b << 24, b << 16, b << 8, b) >> 24;
+}
+
+vec4 quad_float(weight_unit w, uint q)
+{
+    return vec4(bytes_int(quad_bytes(w, q)) - OFFSET);
+}
 #else
 #include "format_floats.glsl"
 #endif

@@ -12,10 +12,6 @@ struct weight_unit {
     scale_t scale[1];
 };
 
-void format_begin()
-{
-}
-
 weight_unit unit_load(uint row, uint unit, uint units)
 {
     return weight_unit(codes[row * units + unit], scale_t[1](1.0));

@@ -363,7 +363,6 @@ void main()
     uint first = gl_WorkGroupID.y * TOKENS;
     if (ctl.stop != 0 || first >= VECTORS)
         return;
-    format_begin();
     uint act[TOKENS];
     float factor[TOKENS];
     [[unroll]] for (uint t = 0; t < TOKENS; t++) {
