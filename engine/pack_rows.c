@@ -12,32 +12,32 @@
 
 /* How a format's rows look on the device. low_bits 0: floats, as in the file */
 static const struct layout {
-    uint8_t low_bits, high_bits; /* of a code; 16 bytes of low bits are a unit */
-    uint8_t float_bytes;
     uint16_t scale_elements, scale_bytes; /* bytes for so many elements */
-    bool by_bits; /* a unit is a word for each bit of its codes */
+    uint8_t low_bits, high_bits; /* of a code; 16 bytes of low bits are a unit */
+    bool by_bits;                /* a unit is a word for each bit of its codes */
+    uint8_t float_bytes;
 } layouts[FORMAT_COUNT] = {
     [FORMAT_F32] = { .float_bytes = 4 },
     [FORMAT_F16] = { .float_bytes = 2 },
     [FORMAT_BF16] = { .float_bytes = 2 },
-    [FORMAT_Q8_0] = { 8, 0, 0, 32, 2 },
-    [FORMAT_Q4_0] = { 4, 0, 0, 32, 2 },
-    [FORMAT_Q4_1] = { 4, 0, 0, 32, 4 },
-    [FORMAT_Q5_0] = { 4, 1, 0, 32, 2 },
-    [FORMAT_Q5_1] = { 4, 1, 0, 32, 4 },
-    [FORMAT_Q2_0] = { 2, 0, 0, 64, 2 },
-    [FORMAT_PQ2_0] = { 2, 0, 0, 128, 2 },
-    [FORMAT_TQ2_0] = { 2, 0, 0, 256, 2 },
-    [FORMAT_Q1_0] = { 1, 0, 0, 128, 2 },
-    [FORMAT_IQ4_NL] = { 4, 0, 0, 32, 2, true },
-    [FORMAT_IQ4_XS] = { 4, 0, 0, 256, 8, true },
-    [FORMAT_MXFP4] = { 4, 0, 0, 32, 1, true },
-    [FORMAT_NVFP4] = { 4, 0, 0, 64, 4, true },
-    [FORMAT_Q2_K] = { 2, 0, 0, 256, 20 },
-    [FORMAT_Q3_K] = { 2, 1, 0, 256, 16 },
-    [FORMAT_Q4_K] = { 4, 0, 0, 256, 16 },
-    [FORMAT_Q5_K] = { 4, 1, 0, 256, 16 },
-    [FORMAT_Q6_K] = { 4, 2, 0, 256, 20 },
+    [FORMAT_Q8_0] = { 32, 2, 8, 0, false, 0 },
+    [FORMAT_Q4_0] = { 32, 2, 4, 0, false, 0 },
+    [FORMAT_Q4_1] = { 32, 4, 4, 0, false, 0 },
+    [FORMAT_Q5_0] = { 32, 2, 4, 1, false, 0 },
+    [FORMAT_Q5_1] = { 32, 4, 4, 1, false, 0 },
+    [FORMAT_Q2_0] = { 64, 2, 2, 0, false, 0 },
+    [FORMAT_PQ2_0] = { 128, 2, 2, 0, false, 0 },
+    [FORMAT_TQ2_0] = { 256, 2, 2, 0, false, 0 },
+    [FORMAT_Q1_0] = { 128, 2, 1, 0, false, 0 },
+    [FORMAT_IQ4_NL] = { 32, 2, 4, 0, true, 0 },
+    [FORMAT_IQ4_XS] = { 256, 8, 4, 0, true, 0 },
+    [FORMAT_MXFP4] = { 32, 1, 4, 0, true, 0 },
+    [FORMAT_NVFP4] = { 64, 4, 4, 0, true, 0 },
+    [FORMAT_Q2_K] = { 256, 20, 2, 0, false, 0 },
+    [FORMAT_Q3_K] = { 256, 16, 2, 1, false, 0 },
+    [FORMAT_Q4_K] = { 256, 16, 4, 0, false, 0 },
+    [FORMAT_Q5_K] = { 256, 16, 4, 1, false, 0 },
+    [FORMAT_Q6_K] = { 256, 20, 4, 2, false, 0 },
 };
 
 enum device_format pack_format(const struct pack_source *s)
