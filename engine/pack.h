@@ -35,7 +35,7 @@
 struct matrix {
     enum device_format format;
     uint32_t rows, cols;
-    uint32_t units;              /* a row's 16-byte code units */
+    uint32_t units;              /* a row's 16-byte code units, high bits apart */
     struct gpu_span codes, scales;
 };
 
