@@ -120,7 +120,9 @@ static int model_start(struct worker *w, const char *path, struct err *err)
     const char *refusal = model_info(w->model)->refusal;
     if (refusal)
         return err_set(err, "%s: %s", path, refusal);
-    return session_ensure(w, err);
+    if (session_ensure(w, err) < 0)
+        return -1;
+    return session_warm(w->session, err);
 }
 
 static void model_load(struct worker *w, const char *path)

@@ -144,6 +144,9 @@ struct session_params {
 int session_open(struct session **out, struct engine *e,
                  const struct session_params *p, struct err *err);
 void session_close(struct session *s);
+/* Runs a chunk and a decode step for nothing, so that the driver compiles the
+ * kernels now and not at the first answer; the timeline is empty afterwards. */
+int session_warm(struct session *s, struct err *err);
 uint32_t session_ctx_tokens(const struct session *s);
 
 struct sync_result {

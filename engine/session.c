@@ -302,6 +302,20 @@ int session_decode(struct session *s, uint32_t steps, const struct sampler_param
     return 0;
 }
 
+int session_warm(struct session *s, struct err *err)
+{
+    static const int32_t ids[9];
+    size_t n = sizeof ids / sizeof *ids, made;
+    int32_t id;
+    if (n >= s->params.ctx_tokens)
+        return 0;
+    int rc = session_sync(s, ids, n, NULL, NULL, err);
+    if (rc == 0)
+        rc = session_decode(s, 1, &(struct sampler_params){ 0 }, &id, &made, err);
+    forget(s);
+    return rc;
+}
+
 int session_logits(struct session *s, float *out, struct err *err)
 {
     if (!s->has_logits)

@@ -449,6 +449,13 @@ int session_logits(struct session *s, float *out, struct err *err)
     return 0;
 }
 
+int session_warm(struct session *s, struct err *err)
+{
+    (void)s;
+    (void)err;
+    return 0;
+}
+
 size_t session_tokens(const struct session *s, const int32_t **ids)
 {
     if (ids)

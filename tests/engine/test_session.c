@@ -268,6 +268,28 @@ static int answer(struct session *s, const int32_t *prompt, size_t n_prompt, int
     return session_decode(s, 4, &(struct sampler_params){ 0 }, ids + n, &n, err);
 }
 
+/* Warming up leaves no trace in what follows, whether before or in between. */
+static void test_warming_up(void)
+{
+    struct whole w = whole_open(MODEL, MATH_FLOAT);
+    struct err err = { "" };
+    int32_t prompt[60], want[8], got[8];
+    make_prompt(prompt, 60, 91);
+    struct session *s = whole_session(&w, NULL);
+    OK(answer(s, prompt, 60, want, &err), &err);
+    for (int i = 0; i < 2; i++) {
+        OK(session_warm(s, &err), &err);
+        CHECK(session_tokens(s, NULL) == 0 && session_snapshot_bytes(s) == 0);
+        OK(answer(s, prompt, 60, got, &err), &err);
+        CHECK(!memcmp(got, want, sizeof want));
+    }
+    session_close(s);
+    s = whole_session(&w, &(struct session_params){ .ctx_tokens = 5 });
+    OK(session_warm(s, &err), &err);
+    session_close(s);
+    whole_close(&w);
+}
+
 /* Whichever submit fails, the same session gives the right answer afterwards. */
 static void test_failing_submits(void)
 {
@@ -342,5 +364,5 @@ static void test_sessions_are_separate(void)
 TEST_MAIN(T(test_chunks_agree_float), T(test_chunks_agree_int8),
           T(test_token_by_token_equals_prefill), T(test_steps_change_nothing),
           T(test_rewind_equals_fresh), T(test_snapshot_budget),
-          T(test_cancel_keeps_what_was_read), T(test_limits), T(test_failing_submits), T(test_lost_device),
+          T(test_cancel_keeps_what_was_read), T(test_limits), T(test_warming_up), T(test_failing_submits), T(test_lost_device),
           T(test_sessions_are_separate))
