@@ -191,7 +191,9 @@ static int finish(struct run *r, struct err *err)
         print_figures(r);
     if (r->c->notice && !r->env->opt.quiet)
         note_printf("tern: %s", r->c->notice);
-    return r->interrupted ? EXIT_INTERRUPTED : EXIT_OK;
+    /* A signal that came after the answer's end took nothing away. */
+    bool whole = m->state == STATE_COMPLETE && m->stats.generated_tokens;
+    return r->interrupted && !whole ? EXIT_INTERRUPTED : EXIT_OK;
 }
 
 static void print_notices(const struct env *env)
