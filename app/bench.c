@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 
+#include "app/bench_profile.h"
 #include "app/json.h"
 #include "app/open.h"
 #include "app/out.h"
@@ -204,6 +205,49 @@ static void print_text(const struct bench *b, const struct result *r, size_t n)
     }
 }
 
+/* ---- profile ------------------------------------------------------------- */
+
+/* Seconds of one decoded token by itself. */
+static int time_token(struct bench *b, double *seconds, struct err *err)
+{
+    uint64_t from = clock_ns();
+    if (decode_one(b, err) < 0)
+        return -1;
+    *seconds = seconds_since(from);
+    return 0;
+}
+
+/* In a session of its own, since timestamps between the steps cost time. The
+ * first of two rounds warms up; a chunk is the part of the prompt that the
+ * session evaluates at once. */
+static int profile(struct bench *b, uint32_t room, struct err *err)
+{
+    const struct session_params p = { .ctx_tokens = room, .profile = true };
+    double seconds = 0, tps, ttft_ms;
+    session_close(b->o.session);
+    b->o.session = NULL;
+    if (session_open(&b->o.session, b->o.engine, &p, err) < 0)
+        return -1;
+    uint32_t chunk = session_chunk_tokens(b->o.session);
+    if (b->prompt > chunk)
+        b->prompt = chunk;
+    char title[48];
+    snprintf(title, sizeof title, "prefill of %u tokens", b->prompt);
+    for (int i = 0; b->prompt && i < 2; i++)
+        if (prefill_run(b, &tps, &ttft_ms, err) < 0)
+            return -1;
+    if (b->prompt && bench_profile_print(b->o.session, PROFILE_PREFILL, title,
+                                         b->prompt / tps, err) < 0)
+        return -1;
+    if (!b->count)
+        return 0;
+    if (rewind_to_depth(b, err) < 0 || time_token(b, &seconds, err) < 0 ||
+        time_token(b, &seconds, err) < 0)
+        return -1;
+    return bench_profile_print(b->o.session, PROFILE_DECODE, "one decoded token", seconds,
+                               err);
+}
+
 static uint32_t or_default(int64_t v, uint32_t def)
 {
     return v < 0 ? def : (uint32_t)v;
@@ -224,6 +268,8 @@ int cmd_bench(struct env *env, struct err *err)
     uint64_t room = (uint64_t)b.depth + (b.prompt > b.count ? b.prompt : b.count) + 2;
     if (b.runs > RUNS_MAX)
         return err_set(err, "-r is at most %d", RUNS_MAX);
+    if (o->profile && o->json)
+        return err_set(err, "--profile prints tables, not JSON");
     if (!b.runs || (!b.prompt && !b.count))
         return err_set(err,
                        "there is nothing to measure: -r, and -p or -n, must be over 0");
@@ -240,6 +286,8 @@ int cmd_bench(struct env *env, struct err *err)
         print_json(&b, results, n);
     else
         print_text(&b, results, n);
+    if (o->profile && profile(&b, (uint32_t)room, err) < 0)
+        goto out;
     rc = EXIT_OK;
 out:
     opened_close(&b.o);

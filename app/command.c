@@ -27,7 +27,8 @@ static const struct command commands[] = {
       cmd_import },
     { "rm", "ID...", 1, -1, 0, "remove conversations for good", cmd_rm },
     { "bench", "", 0, 0,
-      ENGINE_OPTIONS | B(PROMPT) | B(COUNT) | B(DEPTH) | B(RUNS) | B(JSON),
+      ENGINE_OPTIONS | B(PROMPT) | B(COUNT) | B(DEPTH) | B(RUNS) | B(PROFILE) |
+          B(JSON),
       "measure prefill and decode rates", cmd_bench },
     { "logits", "", 0, 0, ENGINE_OPTIONS | B(IDS) | B(COUNT) | B(TOP) | B(DUMP),
       "print greedy ids and the top logits of the first", cmd_logits },

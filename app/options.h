@@ -43,6 +43,8 @@
     X(PROMPT, "prompt", 'p', COUNT, prompt, "N", "prompt tokens to measure with")       \
     X(DEPTH, "depth", 'd', COUNT, depth, "N", "tokens already in the context")          \
     X(RUNS, "runs", 'r', COUNT, runs, "N", "measured runs")                             \
+    X(PROFILE, "profile", 0, FLAG, profile, NULL,                                       \
+      "show where the device time goes, by kind of step")                               \
     X(IDS, "ids", 0, TEXT, ids, "1,2,3", "token ids of the prompt")                     \
     X(TOP, "top", 0, COUNT, top, "K", "how many of the likeliest tokens to show")       \
     X(DUMP, "dump", 0, TEXT, dump, "FILE",                                              \
@@ -59,7 +61,7 @@ enum option_id { OPTIONS(OPTION_ROW) OPTIONS_N };
 
 struct options {
     const char *model, *chat, *system, *format, *ids, *dump;
-    bool new_chat, json, quiet, incognito, validate, no_thinking, special, help, version;
+    bool new_chat, json, quiet, incognito, validate, no_thinking, special, profile, help, version;
     int64_t count, top_k, ctx, device, prompt, depth, runs, top; /* -1: not given */
     double temperature, top_p, min_p;                            /* -1: not given */
     int64_t thinking;                                            /* -1, 0, 1 */

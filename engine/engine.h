@@ -138,6 +138,7 @@ struct session_params {
     enum kv_type kv;
     uint32_t chunk_tokens;   /* prefill tokens a submit; 0: by device */
     uint64_t snapshot_bytes; /* host memory for state snapshots; 0: 1 GiB */
+    bool profile;            /* timestamps in every pass, for session_profile */
 };
 /* Thread-safety: a session belongs to one thread at a time; sessions of one
  * engine may not run at the same time (they share the device queue). */
@@ -148,6 +149,8 @@ void session_close(struct session *s);
  * kernels now and not at the first answer; the timeline is empty afterwards. */
 int session_warm(struct session *s, struct err *err);
 uint32_t session_ctx_tokens(const struct session *s);
+/* Most prefill tokens a submit. */
+uint32_t session_chunk_tokens(const struct session *s);
 
 struct sync_result {
     size_t reused, evaluated; /* tokens; reused + evaluated == n - 1 */
@@ -189,6 +192,20 @@ int session_decode(struct session *s, uint32_t steps, const struct sampler_param
 /* Logits [n_vocab] from which the last id of the last decode was taken,
  * before penalties. */
 int session_logits(struct session *s, float *out, struct err *err);
+/* Device time of the last chunk, or of the last decoded token, by kind of step. */
+struct step_time {
+    const char *label; /* static */
+    uint32_t steps;    /* dependent ones: each waits for the one before */
+    double seconds;
+    uint64_t bytes;    /* of weights and caches that they must read */
+};
+enum profile_pass { PROFILE_PREFILL, PROFILE_DECODE };
+enum { PROFILE_MAX_KINDS = 48 };
+/* Kinds in the order of their first step; out has room for PROFILE_MAX_KINDS.
+ * Fails without session_params.profile, on devices without timestamps, and
+ * before the first such pass. */
+int session_profile(struct session *s, enum profile_pass pass, struct step_time *out,
+                    size_t *n, struct err *err);
 /* Tokens in the timeline (the pending one included), and their ids. */
 size_t session_tokens(const struct session *s, const int32_t **ids);
 /* Host bytes that state snapshots use now. */

@@ -60,7 +60,8 @@ int forward_product(struct recorder *r, const struct product *p)
         .push = &push,
         .groups = { forward_divide_up(p->m->rows, rows),
                     forward_divide_up(r->pass->tokens, t->tokens), 1 },
-        .beside = p->beside, .label = p->label
+        .beside = p->beside, .reads = p->m->codes.bytes + p->m->scales.bytes,
+        .label = p->label
     };
     uint32_t at = forward_bind_planes(&d, 3, p->in);
     if (p->epilogue != EPILOGUE_SWIGLU)

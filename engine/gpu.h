@@ -130,6 +130,8 @@ struct gpu_dispatch {
     bool beside;  /* shares the step of the entry before it, and of those that
                    * this one stands beside: their ranges may overlap, but no
                    * element that one of them writes is another's */
+    uint64_t reads;                         /* bytes it cannot do without, for
+                                             * the profiler; 0: not counted */
     const char *label;                      /* kind of step, for errors and the
                                              * profiler; NULL: the kernel's name;
                                              * must outlive the list */
@@ -145,9 +147,14 @@ uint32_t gpu_recorded_dispatches(const struct gpu_commands *c);
 /* Takes effect at the next gpu_record_begin: a timestamp after each step. On
  * devices without timestamps gpu_profile_read fails. */
 void gpu_profile_enable(struct gpu_commands *c, bool on);
-/* Calls each() once a step in order, with the label of the step's first entry,
- * for the last run of the list; after gpu_wait. */
-typedef void gpu_profile_fn(void *arg, const char *label, double nanoseconds);
+/* Calls each() once a step in order, with the label of the step's first entry
+ * and what its entries read, for the last run of the list; after gpu_wait. */
+struct gpu_step {
+    const char *label;
+    double nanoseconds;
+    uint64_t reads;
+};
+typedef void gpu_profile_fn(void *arg, const struct gpu_step *step);
 int gpu_profile_read(struct gpu_commands *c, gpu_profile_fn *each, void *arg,
                      struct err *err);
 

@@ -170,8 +170,10 @@ static int entry_plan(struct gpu_commands *c, const struct gpu_touched *t, uint3
     c->n_touched += n;
     c->entries++;
     c->label = label;
-    if (!c->step_label)
-        c->step_label = label;
+    if (!c->step.label)
+        c->step.label = label;
+    if (d)
+        c->step.reads += d->reads;
     return 0;
 }
 

@@ -121,8 +121,8 @@ struct gpu_commands {
     bool profile_wanted, profile; /* for the next recording; for this one */
     VkQueryPool queries;
     uint32_t n_stamps;        /* one more than finished steps */
-    const char **step_labels; /* of finished steps */
-    const char *step_label;   /* first label of the step being recorded */
+    struct gpu_step *steps;   /* finished; the times come later */
+    struct gpu_step step;     /* being recorded; label NULL: nothing yet */
 };
 
 bool gpu_commands_busy(const struct gpu_commands *c);

@@ -25,7 +25,7 @@ int gpu_profile_begin(struct gpu_commands *c, struct err *err)
 {
     c->profile = c->profile_wanted;
     c->n_stamps = 0;
-    c->step_label = NULL;
+    c->step = (struct gpu_step){ 0 };
     if (!c->profile)
         return 0;
     const VkQueryPoolCreateInfo info = {
@@ -37,7 +37,7 @@ int gpu_profile_begin(struct gpu_commands *c, struct err *err)
         VkResult r = vkCreateQueryPool(c->gpu->device, &info, NULL, &c->queries);
         if (gpu_check(c->gpu, r, err, "creating the profiler's timestamps"))
             return -1;
-        c->step_labels = mem_array(PROFILE_STEPS, sizeof *c->step_labels);
+        c->steps = mem_array(PROFILE_STEPS, sizeof *c->steps);
     }
     vkCmdResetQueryPool(c->cmd, c->queries, 0, PROFILE_STEPS + 1);
     stamp(c);
@@ -46,12 +46,12 @@ int gpu_profile_begin(struct gpu_commands *c, struct err *err)
 
 int gpu_profile_step(struct gpu_commands *c, struct err *err)
 {
-    if (!c->profile || !c->step_label)
+    if (!c->profile || !c->step.label)
         return 0;
     if (c->n_stamps > PROFILE_STEPS)
         return err_set(err, "profile: more than %d steps in one list", PROFILE_STEPS);
-    c->step_labels[c->n_stamps - 1] = c->step_label;
-    c->step_label = NULL;
+    c->steps[c->n_stamps - 1] = c->step;
+    c->step = (struct gpu_step){ 0 };
     stamp(c);
     return 0;
 }
@@ -59,7 +59,7 @@ int gpu_profile_step(struct gpu_commands *c, struct err *err)
 void gpu_profile_close(struct gpu_commands *c)
 {
     vkDestroyQueryPool(c->gpu->device, c->queries, NULL);
-    free(c->step_labels);
+    free(c->steps);
 }
 
 int gpu_profile_read(struct gpu_commands *c, gpu_profile_fn *each, void *arg,
@@ -76,9 +76,12 @@ int gpu_profile_read(struct gpu_commands *c, gpu_profile_fn *each, void *arg,
     int rc = gpu_check(c->gpu, r, err, "reading the profiler's timestamps");
     const uint32_t bits = c->gpu->caps.timestamp_bits;
     const uint64_t mask = bits < 64 ? ((uint64_t)1 << bits) - 1 : UINT64_MAX;
-    for (uint32_t i = 1; !rc && i < c->n_stamps; i++)
-        each(arg, c->step_labels[i - 1],
-             (double)((t[i] - t[i - 1]) & mask) * c->gpu->caps.limits.timestampPeriod);
+    for (uint32_t i = 1; !rc && i < c->n_stamps; i++) {
+        struct gpu_step *step = &c->steps[i - 1];
+        step->nanoseconds =
+            (double)((t[i] - t[i - 1]) & mask) * c->gpu->caps.limits.timestampPeriod;
+        each(arg, step);
+    }
     free(t);
     return rc;
 }

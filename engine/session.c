@@ -57,6 +57,8 @@ int session_open(struct session **out, struct engine *e, const struct session_pa
         session_close(s);
         return -1;
     }
+    gpu_profile_enable(s->decode, s->params.profile);
+    gpu_profile_enable(s->prefill, s->params.profile);
     fill_control(s);
     *out = s;
     return 0;
@@ -77,6 +79,11 @@ void session_close(struct session *s)
 uint32_t session_ctx_tokens(const struct session *s)
 {
     return s->params.ctx_tokens;
+}
+
+uint32_t session_chunk_tokens(const struct session *s)
+{
+    return s->params.chunk_tokens;
 }
 
 size_t session_tokens(const struct session *s, const int32_t **ids)

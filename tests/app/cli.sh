@@ -309,5 +309,13 @@ tern bench -p 32 -n 8 -r 2 -d 16 --json
     grep -q '{"test":"tg8","depth":16,"tps":[0-9.]*,"tps_min":[0-9.]*,"tps_max":[0-9.]*,' "$out" &&
     grep -q '"model":"Tern Mini 38M"' "$out"
 result bench $?
+tern bench -p 20 -n 2 -r 1 --profile
+[ "$rc" -eq 0 ] && grep -qE '^prefill of 20 tokens +steps +ms' "$out" &&
+    grep -qE '^one decoded token +steps +ms' "$out" &&
+    [ "$(grep -cE '^  gate and up +1[12] +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9]+$' "$out")" -eq 2 ] &&
+    [ "$(grep -cE '^  (sample|logits) +1 ' "$out")" -eq 2 ] &&
+    [ "$(grep -c '^  on the device ' "$out")" -eq 2 ]
+result bench_profile $?
+refused bench_profile_json 1 'not JSON' bench --profile --json
 refused bench_too_long 1 'made for 4096' bench -p 5000
 exit $failed

@@ -518,16 +518,18 @@ struct steps {
     uint32_t n;
     const char *labels[8];
     double sum;
+    uint64_t reads;
 };
 
-static void count_step(void *arg, const char *label, double nanoseconds)
+static void count_step(void *arg, const struct gpu_step *step)
 {
     struct steps *s = arg;
     if (s->n < 8)
-        s->labels[s->n] = label;
+        s->labels[s->n] = step->label;
     s->n++;
-    CHECK(nanoseconds >= 0 && nanoseconds < 1e10);
-    s->sum += nanoseconds;
+    CHECK(step->nanoseconds >= 0 && step->nanoseconds < 1e10);
+    s->sum += step->nanoseconds;
+    s->reads += step->reads;
 }
 
 static void test_profile(void)
