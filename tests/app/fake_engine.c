@@ -241,6 +241,12 @@ uint32_t session_ctx_tokens(const struct session *s)
     return s->ctx_tokens;
 }
 
+uint32_t session_chunk_tokens(const struct session *s)
+{
+    (void)s;
+    return fake.chunk_tokens ? fake.chunk_tokens : 64;
+}
+
 static void prompt_note(const int32_t *ids, size_t n)
 {
     if (fake.n_prompts < FAKE_PROMPTS)
@@ -378,7 +384,7 @@ int session_sync(struct session *s, const int32_t *ids, size_t n,
     s->ids.len = s->evaluated;
     result->reused = s->evaluated;
     mark_keep(s, p);
-    const size_t start = s->evaluated, chunk = fake.chunk_tokens ? fake.chunk_tokens : 64;
+    const size_t start = s->evaluated, chunk = session_chunk_tokens(s);
     while (s->evaluated < n - 1) {
         if (p->cancel && atomic_load(p->cancel)) {
             result->cancelled = true;
@@ -439,6 +445,16 @@ int session_decode(struct session *s, uint32_t steps, const struct sampler_param
             break;
     }
     return 0;
+}
+
+int session_profile(struct session *s, enum profile_pass pass, struct step_time *out,
+                    size_t *n, struct err *err)
+{
+    (void)s;
+    (void)pass;
+    (void)out;
+    *n = 0;
+    return err_set(err, "no timestamps");
 }
 
 int session_logits(struct session *s, float *out, struct err *err)
