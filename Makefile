@@ -5,6 +5,7 @@
 #   make test       missing packages, every test; ends with "N passed, N failed"
 #                   (ONLY=text for the tests whose path contains it)
 #   make asan|tsan  the tests under AddressSanitizer+UBSan, or ThreadSanitizer
+#   make fuzz       libFuzzer on every target, SECONDS=60 each (ONLY=text for some)
 #   make bench      speed on this machine
 #   make install    PREFIX=/usr/local DESTDIR=      make uninstall
 #   make format|lint|clean
@@ -82,6 +83,11 @@ $(B)/shaders/%.spv.h: $(B)/shaders/%.spv
 	@{ echo "static const uint32_t spv_$*[] = {"; \
 	   od -An -v -tx4 -w32 $< | sed 's/ *\([0-9a-f]\{8\}\)/0x\1,/g'; \
 	   echo "};"; } > $@
+# With cooperative matrices: see shaders/tile_matrix.glsl.
+$(B)/shaders/tile_matrix_%.spv.h: $(B)/shaders/tile_matrix_%.spv shaders/matrix.awk
+	@{ echo "static const uint32_t spv_tile_matrix_$*[] = {"; \
+	   od -An -v -tu4 -w4 $< | awk -f shaders/matrix.awk | sed 's/$$/,/'; \
+	   echo "};"; } > $@
 $(B)/shaders/spirv.h: $(SPV:%=%.h)
 	@for f in $(sort $(notdir $^)); do echo "#include \"shaders/$$f\""; done > $@
 $(B)/engine/kernel.o: $(B)/shaders/spirv.h
@@ -96,7 +102,7 @@ $(patsubst %.c,$(B)/%.o,$(wildcard storage/*.c)): $(B)/storage/schema.sql.h
 # (those that scripts run). It links the other sources of its folder, the
 # library of that name and what lies below it.
 TESTS := $(patsubst %.c,$(B)/%,$(wildcard tests/*/test_*.c))
-TOOLS := $(patsubst %.c,$(B)/%,$(shell grep -lw '^int main' tests/*/*.c /dev/null))
+TOOLS := $(patsubst %.c,$(B)/%,$(filter-out tests/fuzz/%,$(shell grep -lw '^int main' tests/*/*.c /dev/null)))
 define test_rule
 $(filter $(B)/tests/$(1)/%,$(TESTS) $(TOOLS)): $(B)/%: $(B)/%.o \
     $(patsubst %,%.o,$(filter-out $(TESTS) $(TOOLS),$(patsubst %.c,$(B)/%,$(wildcard tests/$(1)/*.c)))) \
@@ -109,10 +115,21 @@ $(eval $(call test_rule,storage,storage app/base))
 $(eval $(call test_rule,ui,ui app/base))
 $(eval $(call test_rule,app,app ui storage engine app/base))
 
+# Fuzz targets: with runner.c, what their corpora and mutations of them do; with
+# libFuzzer (make fuzz), a search for more.
+FUZZ := $(patsubst %.c,$(B)/%,$(filter-out %/runner.c,$(wildcard tests/fuzz/*.c)))
+FUZZ_LIBS := $(foreach d,app ui storage engine app/base,$(call lib,$(d)))
+$(FUZZ): $(B)/%: $(B)/%.o $(B)/tests/fuzz/runner.o $(FUZZ_LIBS)
+	$(call Q,LD)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LDLIBS) -o $@
+FUZZERS := $(foreach t,$(FUZZ),$(if $(findstring $(ONLY),$(t)),$(t)-search))
+$(FUZZ:%=%-search): %-search: %.o $(FUZZ_LIBS)
+	$(call Q,LD)$(CC) $(CFLAGS) -fsanitize=fuzzer,address,undefined $^ $(LDLIBS) -o $@
+fuzzers: $(FUZZERS)
+
 # What `make test` runs: checks of the tree, test programs, scripted sessions
 # (a script that others source is not executable). ThreadSanitizer runs the
 # programs that have threads.
-SUITE := $(filter-out tests/run.sh,$(wildcard tests/*.sh)) $(TESTS) \
+SUITE := $(filter-out tests/run.sh,$(wildcard tests/*.sh)) $(TESTS) $(FUZZ) \
          $(shell find tests -mindepth 2 -name '*.sh' -perm -u+x | sort)
 ifeq ($(SAN),thread)
 SUITE := $(foreach t,mailbox worker app,$(filter $(B)/tests/%/test_$(t),$(TESTS)))
@@ -120,7 +137,7 @@ endif
 ifneq ($(ONLY),)
 SUITE := $(foreach t,$(SUITE),$(if $(findstring $(ONLY),$(t)),$(t)))
 endif
-suite: $(B)/tern $(filter $(TESTS),$(SUITE)) $(TOOLS) $(SPV)
+suite: $(B)/tern $(filter $(TESTS) $(FUZZ),$(SUITE)) $(TOOLS) $(SPV)
 
 chat:
 	@.ci/deps build
@@ -136,6 +153,12 @@ asan:
 	@$(MAKE) --no-print-directory SAN=address,undefined test
 tsan:
 	@$(MAKE) --no-print-directory SAN=thread test
+
+SECONDS ?= 60
+fuzz:
+	@.ci/deps fuzz
+	@$(SUBMAKE) CC=clang B=$(B)-fuzz SAN=fuzzer-no-link,address,undefined fuzzers
+	@B=$(B)-fuzz sh tests/fuzz/search.sh $(SECONDS) $(FUZZERS:$(B)/%=$(B)-fuzz/%)
 
 bench:
 	@.ci/deps build
@@ -173,6 +196,6 @@ clean:
 	rm -rf build build-*
 
 FORCE:
-.PHONY: all suite chat test asan tsan bench install uninstall format lint clean FORCE
+.PHONY: all suite chat test asan tsan fuzz fuzzers bench install uninstall format lint clean FORCE
 .DELETE_ON_ERROR:
 -include $(shell find $(B) -name '*.d' 2>/dev/null)

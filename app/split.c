@@ -21,12 +21,13 @@ static void text_add(struct splitter *s, const char *bytes, size_t n, struct buf
         uint32_t cp;
         size_t step = utf8_decode(bytes + i, n - i, &cp);
         bool newline = cp == '\n';
-        if (newline && (!s->started || s->thinking)) {
-            s->newlines += s->started;
+        bool *begun = &s->begun[s->thinking];
+        if (newline && (!*begun || s->thinking)) {
+            s->newlines += *begun;
         } else {
             for (; s->newlines; s->newlines--)
                 buf_char(out, '\n');
-            s->started = true;
+            *begun = true;
             if (cp == 0 || (step == 1 && cp == UTF8_REPLACEMENT))
                 buf_str(out, "\xef\xbf\xbd");
             else
@@ -50,7 +51,6 @@ void splitter_add(struct splitter *s, int32_t id, struct buf *text, struct buf *
         held_flush(s, out);
         s->thinking = id == begin;
         s->newlines = 0;
-        s->started = (s->thinking ? thinking : text)->len > 0;
         return;
     }
     model_detokenize(s->model, id, 0, &s->held);

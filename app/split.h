@@ -11,7 +11,8 @@
 struct splitter {
     const struct model *model;
     bool thinking;   /* the next id is reasoning */
-    bool started;    /* this part has text; line breaks before it are dropped */
+    bool begun[2];   /* answer and reasoning have text; line breaks before it are
+                      * dropped */
     size_t newlines; /* line breaks at the end of the reasoning, held back until
                       * more reasoning follows */
     struct buf held; /* bytes of a code point that is not whole yet */

@@ -264,5 +264,5 @@ size_t utf8_word_prev(const char *s, size_t n, size_t at)
         }
         at = prev;
     }
-    return start;
+    return word == WORD_NONE ? 0 : start; /* marks at the start follow nothing */
 }

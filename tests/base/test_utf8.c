@@ -153,6 +153,8 @@ static void test_words(void)
         CHECK(at == starts[i]);
     }
     CHECK(utf8_word_prev(s, n, 0) == 0);
+    CHECK(utf8_word_prev("\xcc\x81", 2, 2) == 0); /* a mark that follows nothing */
+    CHECK(utf8_word_prev("\xcc\x81 \xcc\x81", 5, 5) == 0);
     CHECK(utf8_word_next(E_ACUTE "a b", 5, 0) == 4); /* a mark inside a word */
 }
 
