@@ -1,6 +1,7 @@
 /* ref_delta.c - the recurrent mixer, step by step as the formulas are written:
- * slow and easy to check. */
+ * slow and easy to check; and the rule for many tokens at once. */
 #include "engine/ref.h"
+#include "engine/ref_delta.h"
 
 #include "base/mem.h"
 
@@ -111,4 +112,90 @@ void ref_delta(struct ref_delta *d, const float *proj, size_t n_tokens, float *o
         }
     }
     free(conv);
+}
+
+/* ---- many tokens at once ------------------------------------------------- */
+
+static double dot(const double *a, const double *b, size_t n)
+{
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += a[i] * b[i];
+    return sum;
+}
+
+/* What does not depend on the state. */
+struct chunk_plan {
+    double *total;  /* [n] G */
+    double *solved; /* [n][n] T */
+    double *read;   /* [n][n] P T */
+};
+
+/* Rows of T by forward substitution. */
+static void solve(const struct ref_chunk *c, const struct chunk_plan *p)
+{
+    for (size_t i = 0; i < c->n; i++) {
+        double *row = p->solved + i * c->n;
+        row[i] = c->beta[i];
+        for (size_t j = 0; j < i; j++) {
+            double a = c->beta[i] * dot(c->k + i * c->dim, c->k + j * c->dim, c->dim) *
+                       exp(p->total[i] - p->total[j]);
+            for (size_t l = 0; l <= j; l++)
+                row[l] -= a * p->solved[j * c->n + l];
+        }
+    }
+}
+
+static void plan_chunk(const struct ref_chunk *c, struct chunk_plan *p)
+{
+    size_t n = c->n;
+    p->total = mem_array(n, sizeof(double));
+    p->solved = mem_zalloc(n * n * sizeof(double));
+    p->read = mem_zalloc(n * n * sizeof(double));
+    for (size_t i = 0; i < n; i++)
+        p->total[i] = c->gate[i] + (i ? p->total[i - 1] : 0);
+    solve(c, p);
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j <= i; j++) {
+            double attention = dot(c->q + i * c->dim, c->k + j * c->dim, c->dim) *
+                               exp(p->total[i] - p->total[j]) / sqrt((double)c->dim);
+            for (size_t l = 0; l <= j; l++)
+                p->read[i * n + l] += attention * p->solved[j * n + l];
+        }
+}
+
+/* One value column; row is its part of the state. */
+static void chunk_column(const struct ref_chunk *c, const struct chunk_plan *p,
+                         size_t value, double *row, double *o)
+{
+    size_t n = c->n, dim = c->dim;
+    double *rest = mem_array(n, sizeof *rest), last = p->total[n - 1];
+    for (size_t i = 0; i < n; i++)
+        rest[i] =
+            c->v[i * dim + value] - exp(p->total[i]) * dot(c->k + i * dim, row, dim);
+    for (size_t i = 0; i < n; i++)
+        o[i * dim + value] =
+            exp(p->total[i]) * dot(c->q + i * dim, row, dim) / sqrt((double)dim) +
+            dot(p->read + i * n, rest, n);
+    for (size_t j = 0; j < dim; j++)
+        row[j] *= exp(last);
+    for (size_t i = 0; i < n; i++) {
+        double made = exp(last - p->total[i]) * dot(p->solved + i * n, rest, n);
+        for (size_t j = 0; j < dim; j++)
+            row[j] += c->k[i * dim + j] * made;
+    }
+    free(rest);
+}
+
+void ref_delta_chunk(const struct ref_chunk *c, double *state, double *o)
+{
+    if (!c->n)
+        return;
+    struct chunk_plan p;
+    plan_chunk(c, &p);
+    for (size_t value = 0; value < c->dim; value++)
+        chunk_column(c, &p, value, state + value * c->dim, o);
+    free(p.total);
+    free(p.solved);
+    free(p.read);
 }
