@@ -121,7 +121,7 @@ FUZZ := $(patsubst %.c,$(B)/%,$(filter-out %/runner.c,$(wildcard tests/fuzz/*.c)
 FUZZ_LIBS := $(foreach d,app ui storage engine app/base,$(call lib,$(d)))
 $(FUZZ): $(B)/%: $(B)/%.o $(B)/tests/fuzz/runner.o $(FUZZ_LIBS)
 	$(call Q,LD)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LDLIBS) -o $@
-FUZZERS := $(foreach t,$(FUZZ),$(if $(findstring $(ONLY),$(t)),$(t)-search))
+FUZZERS := $(foreach t,$(FUZZ),$(if $(ONLY),$(if $(findstring $(ONLY),$(t)),$(t)-search),$(t)-search))
 $(FUZZ:%=%-search): %-search: %.o $(FUZZ_LIBS)
 	$(call Q,LD)$(CC) $(CFLAGS) -fsanitize=fuzzer,address,undefined $^ $(LDLIBS) -o $@
 fuzzers: $(FUZZERS)

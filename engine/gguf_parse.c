@@ -48,8 +48,9 @@ const char *gguf_text(char dst[GGUF_TEXT_BYTES], const char *text, size_t bytes)
     size_t n = bytes < GGUF_TEXT_BYTES ? bytes : GGUF_TEXT_BYTES - 4;
     for (size_t i = 0; i < n; i++)
         dst[i] = text[i] >= ' ' && text[i] <= '~' ? text[i] : '?';
-    memcpy(dst + n, "...", 4);
-    if (n == bytes)
+    if (n < bytes)
+        memcpy(dst + n, "...", 4);
+    else
         dst[n] = 0;
     return dst;
 }

@@ -17,7 +17,8 @@ void buf_str(struct buf *b, const char *s);
 void buf_char(struct buf *b, char c);
 void buf_printf(struct buf *b, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
-void buf_vprintf(struct buf *b, const char *fmt, va_list ap);
+void buf_vprintf(struct buf *b, const char *fmt, va_list ap)
+    __attribute__((format(printf, 2, 0)));
 /* Removes all bytes from position len on; keeps the memory. */
 void buf_truncate(struct buf *b, size_t len);
 /* Room for n more bytes beyond len (plus the NUL). */

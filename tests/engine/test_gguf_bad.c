@@ -239,6 +239,26 @@ static void test_bad_tensors(void)
         try_info(&(struct info){ "t", 1, removed[i], 2, small, 128 }, "does not know");
 }
 
+/* Foreign text in an error line: all lengths about that of the place for it. */
+static void test_text_fits(void)
+{
+    char text[3 * GGUF_TEXT_BYTES];
+    struct {
+        char dst[GGUF_TEXT_BYTES];
+        char after[8];
+    } place;
+    memset(text, 'x', sizeof text);
+    text[1] = '\x1b';
+    for (size_t n = 0; n <= sizeof text; n++) {
+        memset(&place, '#', sizeof place);
+        gguf_text(place.dst, text, n);
+        size_t len = strnlen(place.dst, sizeof place.dst);
+        CHECK(len < GGUF_TEXT_BYTES && !memcmp(place.after, "########", 8));
+        CHECK(n < GGUF_TEXT_BYTES ? len == n : !strcmp(place.dst + len - 3, "..."));
+        CHECK(n < 2 || place.dst[1] == '?');
+    }
+}
+
 /* A sparse file may be far larger than what its header can justify; then the
  * limits, not the end of the file, must stop the reader. */
 static void test_sparse_giant(void)
@@ -275,4 +295,4 @@ static void test_sparse_giant(void)
 }
 
 TEST_MAIN(T(test_every_field), T(test_bit_flips), T(test_noise), T(test_bad_keys),
-          T(test_alignment), T(test_bad_tensors), T(test_sparse_giant))
+          T(test_alignment), T(test_bad_tensors), T(test_text_fits), T(test_sparse_giant))
