@@ -167,7 +167,8 @@ struct sync_params {
 /* Makes the timeline equal ids[0..n): n - 1 tokens evaluated, the last one
  * pending as the input of the next decode step. Keeps the longest common
  * prefix; a recurrent state cannot be rewound, so a timeline that diverges
- * earlier restarts from the nearest snapshot at or before the divergence. */
+ * earlier restarts from the nearest snapshot at or before the divergence. A
+ * model without recurrent layers goes back to any position. */
 int session_sync(struct session *s, const int32_t *ids, size_t n,
                  const struct sync_params *p, struct sync_result *result,
                  struct err *err);

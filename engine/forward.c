@@ -136,8 +136,8 @@ static int rotate_and_store(struct recorder *r, const struct device_layer *ly,
     const struct proj_layout *lay = &r->e->weights.attention;
     struct push_qk push = {
         .n_head = r->hp->n_head, .n_head_kv = r->hp->n_head_kv, .proj_stride = lay->stride,
-        .k_offset = lay->k, .v_offset = lay->v, .rope_pairs = r->hp->rope_dims / 2,
-        .eps = r->hp->rms_eps
+        .q_width = r->hp->q_width, .k_offset = lay->k, .v_offset = lay->v,
+        .rope_pairs = r->hp->rope_dims / 2, .eps = r->hp->rms_eps
     };
     struct gpu_dispatch d = {
         .bind = { [1] = gpu_span_all(&x->proj), [2] = ly->q_norm, [3] = ly->k_norm,
@@ -175,7 +175,8 @@ static int merge(struct recorder *r)
 {
     struct scratch *x = &r->s->scratch;
     struct push_merge push = { .n_head = r->hp->n_head, .splits = r->pass->splits,
-                               .proj_stride = r->e->weights.attention.stride };
+                               .proj_stride = r->e->weights.attention.stride,
+                               .q_width = r->hp->q_width };
     struct gpu_dispatch d = {
         .bind = { [1] = gpu_span_all(&x->partials), [2] = gpu_span_all(&x->proj) },
         .push = &push,

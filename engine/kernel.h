@@ -51,7 +51,7 @@
     X(ATTEND_F16, attend_f16, 5, 1u << 4, struct push_attend)                  \
     X(ATTEND_F32, attend_f32, 5, 1u << 4, struct push_attend)                  \
     /* 1 partials  2 proj  3, 4, 5 activation planes of n_head * D, no norm,   \
-     * sigmoid(gate) multiplied in. Spec 1: int8 path, 2: D.                   \
+     * sigmoid(gate) multiplied in if there is one. Spec 1: int8 path, 2: D.   \
      * Grid: (n_head, tokens, 1) */                                            \
     X(MERGE, merge, 6, 7u << 3, struct push_merge)                             \
     /* A product of FORMAT_F32 with EPILOGUE_STORE (below) that reads the       \

@@ -5,6 +5,7 @@
 
 #include "engine/engine.h"
 #include "engine/gguf.h"
+#include "engine/rope.h"
 
 struct vocab;
 struct template;
@@ -17,9 +18,9 @@ enum {
     MODEL_CONV_KERNEL = 4
 };
 
-/* How an architecture differs from the others. For text all three turn the
+/* How an architecture differs from the others. For text all of them turn the
  * same pairs by the same angles, so rotation is not among the differences. */
-enum arch_id { ARCH_QWEN35, ARCH_QWEN35MOE, ARCH_QWEN3NEXT, ARCH_COUNT };
+enum arch_id { ARCH_QWEN35, ARCH_QWEN35MOE, ARCH_QWEN3NEXT, ARCH_QWEN3, ARCH_COUNT };
 struct arch {
     enum arch_id id;
     const char *name;
@@ -27,6 +28,7 @@ struct arch {
     bool grouped_heads; /* value head j reads key head j / (n_v / n_k), not
                          * j mod n_k */
     bool fused_ba;      /* beta and alpha come from one product, ssm_ba */
+    bool plain;         /* attention layers only, and no gate on their result */
 };
 
 struct hparams {
@@ -37,8 +39,12 @@ struct hparams {
     float rms_eps;
     uint32_t n_ff;                /* dense FFN width, 0 with experts */
     /* attention layers */
-    uint32_t n_head, n_head_kv, head_dim, rope_dims;
+    uint32_t n_head, n_head_kv, head_dim;
+    uint32_t q_width;             /* rows of a head in attn_q: its query, and its
+                                   * gate unless the architecture is plain */
+    uint32_t rope_dims;
     float rope_base, attn_scale;  /* attn_scale is never 0 */
+    struct rope_scaling scaling;
     /* recurrent layers */
     uint32_t conv_kernel, state_dim;
     uint32_t n_k_heads, n_v_heads;
@@ -66,7 +72,7 @@ struct layer {
     const struct tensor *ssm_norm; /* {128} */
     const struct tensor *ssm_out;  /* {VD, E} */
     /* attention */
-    const struct tensor *q;        /* {E, 2 D n_head}: a head's q, its gate */
+    const struct tensor *q;        /* {E, q_width n_head}: a head's q, its gate */
     const struct tensor *k, *v;    /* {E, D n_head_kv} */
     const struct tensor *o;        /* {D n_head, E} */
     const struct tensor *q_norm, *k_norm; /* {D} */
@@ -104,6 +110,12 @@ struct model {
 
 /* The row of an architecture name, NULL for another name. */
 const struct arch *arch_find(const char *name, size_t bytes);
+/* Name of a key of the architecture: "qwen35.SUFFIX". */
+enum { MODEL_KEY_BYTES = 128 };
+void model_key(char key[MODEL_KEY_BYTES], const struct arch *arch, const char *suffix);
+/* Scaling of the rotation; results as below. */
+int rope_scaling_read(struct rope_scaling *s, const struct gguf *g,
+                      const struct arch *arch, struct err *err);
 /* Hyper-parameters from the keys, all bounds checked: 1, 0 with the reason in
  * err for what Tern cannot run, -1 with the reason for a malformed file. */
 int hparams_read(struct hparams *hp, const struct gguf *g, const struct arch *arch,

@@ -11,12 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEY_BYTES = 128 };
-
 static const struct arch archs[ARCH_COUNT] = {
-    [ARCH_QWEN35] = { ARCH_QWEN35, "qwen35", false, false, false },
-    [ARCH_QWEN35MOE] = { ARCH_QWEN35MOE, "qwen35moe", true, false, false },
-    [ARCH_QWEN3NEXT] = { ARCH_QWEN3NEXT, "qwen3next", true, true, true },
+    [ARCH_QWEN35] = { .id = ARCH_QWEN35, .name = "qwen35" },
+    [ARCH_QWEN35MOE] = { .id = ARCH_QWEN35MOE, .name = "qwen35moe", .moe = true },
+    [ARCH_QWEN3NEXT] = { .id = ARCH_QWEN3NEXT, .name = "qwen3next", .moe = true,
+                         .grouped_heads = true, .fused_ba = true },
+    [ARCH_QWEN3] = { .id = ARCH_QWEN3, .name = "qwen3", .plain = true },
 };
 
 const struct arch *arch_find(const char *name, size_t bytes)
@@ -33,7 +33,8 @@ struct raw {
     uint32_t n_block, n_nextn, value_length, inner_size;
 };
 
-enum need { ALWAYS, DENSE_ONLY, MOE_ONLY, MAY_LACK };
+/* PLAIN_LACKS: only files of plain architectures may go without. */
+enum need { ALWAYS, DENSE_ONLY, MOE_ONLY, HYBRID_ONLY, PLAIN_LACKS, MAY_LACK };
 
 struct field {
     const char *key;
@@ -53,23 +54,23 @@ static const struct field fields[] = {
     FIELD("feed_forward_length", hp.n_ff, DENSE_ONLY, 1, 1 << 22),
     FIELD("attention.head_count", hp.n_head, ALWAYS, 1, MODEL_MAX_HEADS),
     FIELD("attention.head_count_kv", hp.n_head_kv, ALWAYS, 1, MODEL_MAX_HEADS),
-    FIELD("attention.key_length", hp.head_dim, ALWAYS, 1, 1 << 14),
+    FIELD("attention.key_length", hp.head_dim, PLAIN_LACKS, 1, 1 << 14),
     FIELD("attention.value_length", value_length, MAY_LACK, 1, 1 << 14),
-    FIELD("rope.dimension_count", hp.rope_dims, ALWAYS, 1, 1 << 14),
-    FIELD("ssm.conv_kernel", hp.conv_kernel, ALWAYS, 1, 1 << 10),
-    FIELD("ssm.state_size", hp.state_dim, ALWAYS, 1, 1 << 14),
-    FIELD("ssm.group_count", hp.n_k_heads, ALWAYS, 1, MODEL_MAX_HEADS),
-    FIELD("ssm.time_step_rank", hp.n_v_heads, ALWAYS, 1, MODEL_MAX_HEADS),
-    FIELD("ssm.inner_size", inner_size, ALWAYS, 1, 1 << 24),
+    FIELD("rope.dimension_count", hp.rope_dims, PLAIN_LACKS, 1, 1 << 14),
+    FIELD("ssm.conv_kernel", hp.conv_kernel, HYBRID_ONLY, 1, 1 << 10),
+    FIELD("ssm.state_size", hp.state_dim, HYBRID_ONLY, 1, 1 << 14),
+    FIELD("ssm.group_count", hp.n_k_heads, HYBRID_ONLY, 1, MODEL_MAX_HEADS),
+    FIELD("ssm.time_step_rank", hp.n_v_heads, HYBRID_ONLY, 1, MODEL_MAX_HEADS),
+    FIELD("ssm.inner_size", inner_size, HYBRID_ONLY, 1, 1 << 24),
     FIELD("expert_count", hp.n_expert, MOE_ONLY, 1, 1 << 14),
     FIELD("expert_used_count", hp.n_expert_used, MOE_ONLY, 1, 1 << 14),
     FIELD("expert_feed_forward_length", hp.n_ff_expert, MOE_ONLY, 1, 1 << 20),
     FIELD("expert_shared_feed_forward_length", hp.n_ff_shared, MOE_ONLY, 1, 1 << 20),
 };
 
-static void key_name(char key[KEY_BYTES], const struct arch *arch, const char *suffix)
+void model_key(char key[MODEL_KEY_BYTES], const struct arch *arch, const char *suffix)
 {
-    snprintf(key, KEY_BYTES, "%s.%s", arch->name, suffix);
+    snprintf(key, MODEL_KEY_BYTES, "%s.%s", arch->name, suffix);
 }
 
 /* A number that some converters write once a layer, with zeros where the layer
@@ -95,20 +96,26 @@ static int read_count(const struct gguf *g, const char *key, uint32_t *out,
     return 1;
 }
 
+static bool is_of(enum need need, const struct arch *arch)
+{
+    return !((need == DENSE_ONLY && arch->moe) || (need == MOE_ONLY && !arch->moe) ||
+             (need == HYBRID_ONLY && arch->plain));
+}
+
 static int read_fields(struct raw *raw, const struct gguf *g, const struct arch *arch,
                        struct err *err)
 {
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
         const struct field *f = &fields[i];
-        char key[KEY_BYTES];
+        char key[MODEL_KEY_BYTES];
         uint32_t value = 0;
-        key_name(key, arch, f->key);
-        if ((f->need == DENSE_ONLY && arch->moe) || (f->need == MOE_ONLY && !arch->moe))
+        model_key(key, arch, f->key);
+        if (!is_of(f->need, arch))
             continue;
         int found = read_count(g, key, &value, err);
         if (found < 0)
             return -1;
-        if (!found && f->need == MAY_LACK)
+        if (!found && (f->need == MAY_LACK || (f->need == PLAIN_LACKS && arch->plain)))
             continue;
         if (!found)
             return err_set(err, "lacks the metadata key %s; it is damaged or was made by "
@@ -142,18 +149,17 @@ static int read_float(float *out, const struct gguf *g, const char *key, bool ma
 static int read_floats(struct hparams *hp, const struct gguf *g, const struct arch *arch,
                        struct err *err)
 {
-    char eps[KEY_BYTES], base[KEY_BYTES], scale[KEY_BYTES], experts[KEY_BYTES];
-    key_name(eps, arch, "attention.layer_norm_rms_epsilon");
-    key_name(base, arch, "rope.freq_base");
-    key_name(scale, arch, "attention.scale");
-    key_name(experts, arch, "expert_weights_scale");
+    char eps[MODEL_KEY_BYTES], base[MODEL_KEY_BYTES], scale[MODEL_KEY_BYTES];
+    char experts[MODEL_KEY_BYTES];
+    model_key(eps, arch, "attention.layer_norm_rms_epsilon");
+    model_key(base, arch, "rope.freq_base");
+    model_key(scale, arch, "attention.scale");
+    model_key(experts, arch, "expert_weights_scale");
     if (read_float(&hp->rms_eps, g, eps, false, 1e-12f, 0.1f, err) < 0 ||
         read_float(&hp->rope_base, g, base, false, 1, 1e12f, err) < 0 ||
         read_float(&hp->attn_scale, g, scale, true, 0, 1e3f, err) < 0 ||
         read_float(&hp->expert_scale, g, experts, true, 0, 1e3f, err) < 0)
         return -1;
-    if (hp->attn_scale == 0) /* both: absent and 0 mean the usual one */
-        hp->attn_scale = 1 / sqrtf((float)hp->head_dim);
     if (arch->moe && hp->expert_scale == 0)
         hp->expert_scale = 1;
     return 0;
@@ -164,9 +170,9 @@ static int read_floats(struct hparams *hp, const struct gguf *g, const struct ar
 static int read_head_order(struct hparams *hp, const struct gguf *g,
                            const struct arch *arch, struct err *err)
 {
-    char key[KEY_BYTES];
+    char key[MODEL_KEY_BYTES];
     bool tiled = !arch->grouped_heads;
-    key_name(key, arch, "ssm.v_head_reordered");
+    model_key(key, arch, "ssm.v_head_reordered");
     if (gguf_bool(g, key, &tiled, err) < 0)
         return -1;
     hp->grouped_heads = !tiled;
@@ -190,6 +196,35 @@ static uint32_t first_nextn_block(const struct gguf *g, uint32_t n_block)
     return n_block;
 }
 
+/* What follows from the other numbers where the file does not say it. */
+static int fill_heads(struct hparams *hp, struct err *err)
+{
+    if (!hp->head_dim && hp->n_embd % hp->n_head)
+        return err_set(err, "%u values cannot be shared by %u heads; the file is damaged",
+                       hp->n_embd, hp->n_head);
+    if (!hp->head_dim)
+        hp->head_dim = hp->n_embd / hp->n_head;
+    if (!hp->rope_dims)
+        hp->rope_dims = hp->head_dim;
+    if (hp->attn_scale == 0) /* both: absent and 0 mean the usual one */
+        hp->attn_scale = 1 / sqrtf((float)hp->head_dim);
+    hp->q_width = (hp->arch->plain ? 1 : 2) * hp->head_dim;
+    return 0;
+}
+
+static int check_recurrent(const struct raw *raw, struct err *err)
+{
+    const struct hparams *hp = &raw->hp;
+    if (hp->n_v_heads % hp->n_k_heads)
+        return err_set(err, "ssm.time_step_rank %u is no multiple of ssm.group_count %u; "
+                       "the file is damaged", hp->n_v_heads, hp->n_k_heads);
+    if (raw->inner_size != (uint64_t)hp->n_v_heads * hp->state_dim)
+        return err_set(err, "ssm.inner_size %u is not ssm.time_step_rank %u times "
+                       "ssm.state_size %u; the file is damaged", raw->inner_size,
+                       hp->n_v_heads, hp->state_dim);
+    return 0;
+}
+
 static int check_sums(struct raw *raw, const struct gguf *g, struct err *err)
 {
     struct hparams *hp = &raw->hp;
@@ -206,17 +241,10 @@ static int check_sums(struct raw *raw, const struct gguf *g, struct err *err)
     if (hp->rope_dims % 2 || hp->rope_dims > hp->head_dim)
         return err_set(err, "cannot rotate %u dimensions of heads of %u; the file is "
                        "damaged", hp->rope_dims, hp->head_dim);
-    if (hp->n_v_heads % hp->n_k_heads)
-        return err_set(err, "ssm.time_step_rank %u is no multiple of ssm.group_count %u; "
-                       "the file is damaged", hp->n_v_heads, hp->n_k_heads);
-    if (raw->inner_size != (uint64_t)hp->n_v_heads * hp->state_dim)
-        return err_set(err, "ssm.inner_size %u is not ssm.time_step_rank %u times "
-                       "ssm.state_size %u; the file is damaged", raw->inner_size,
-                       hp->n_v_heads, hp->state_dim);
     if (hp->n_expert_used > hp->n_expert)
         return err_set(err, "uses %u of %u experts; the file is damaged",
                        hp->n_expert_used, hp->n_expert);
-    return 0;
+    return hp->arch->plain ? 0 : check_recurrent(raw, err);
 }
 
 /* 1, or 0 with the reason: what the kernels are not made for. */
@@ -230,6 +258,7 @@ static int check_supported(const struct raw *raw, struct err *err)
         { "embedding_length", hp->n_embd, 32 },
         { "feed_forward_length", hp->n_ff, 32 },
         { "attention.key_length", hp->head_dim, 32 },
+        { "rope.dimension_count", hp->rope_dims, 8 },
         { "expert_feed_forward_length", hp->n_ff_expert, 32 },
         { "expert_shared_feed_forward_length", hp->n_ff_shared, 32 },
     };
@@ -244,10 +273,10 @@ static int check_supported(const struct raw *raw, struct err *err)
     if (raw->value_length && raw->value_length != hp->head_dim)
         err_set(err, "attention keys of %u and values of %u are not supported, only "
                 "equal ones", hp->head_dim, raw->value_length);
-    if (hp->state_dim != MODEL_STATE_DIM)
+    if (!hp->arch->plain && hp->state_dim != MODEL_STATE_DIM)
         err_set(err, "recurrent heads of %u are not supported, only of %d", hp->state_dim,
                 MODEL_STATE_DIM);
-    if (hp->conv_kernel != MODEL_CONV_KERNEL)
+    if (!hp->arch->plain && hp->conv_kernel != MODEL_CONV_KERNEL)
         err_set(err, "a convolution over %u tokens is not supported, only over %d",
                 hp->conv_kernel, MODEL_CONV_KERNEL);
     if (hp->n_expert > SELECT_MAX_EXPERTS)
@@ -262,18 +291,9 @@ static int check_supported(const struct raw *raw, struct err *err)
 /* Variants whose results would silently differ: 1, 0 or -1 as hparams_read. */
 static int check_variants(const struct gguf *g, const struct arch *arch, struct err *err)
 {
-    char key[KEY_BYTES], text[GGUF_TEXT_BYTES];
-    struct gguf_str scaling = { "none", 4 };
+    char key[MODEL_KEY_BYTES];
     bool normalised = true;
-    key_name(key, arch, "rope.scaling.type");
-    if (gguf_string(g, key, &scaling, err) < 0)
-        return -1;
-    if (scaling.bytes != 4 || memcmp(scaling.v, "none", 4) != 0) {
-        err_set(err, "rope scaling \"%s\" is not supported",
-                gguf_text(text, scaling.v, scaling.bytes));
-        return 0;
-    }
-    key_name(key, arch, "norm_top_k_prob");
+    model_key(key, arch, "norm_top_k_prob");
     if (gguf_bool(g, key, &normalised, err) < 0)
         return -1;
     if (arch->moe && !normalised) {
@@ -289,7 +309,8 @@ int hparams_read(struct hparams *hp, const struct gguf *g, const struct arch *ar
     struct raw raw = { .hp = { .arch = arch } };
     int rc = -1;
     if (read_fields(&raw, g, arch, err) < 0 || read_floats(&raw.hp, g, arch, err) < 0 ||
-        read_head_order(&raw.hp, g, arch, err) < 0 || check_sums(&raw, g, err) < 0)
+        read_head_order(&raw.hp, g, arch, err) < 0 || fill_heads(&raw.hp, err) < 0 ||
+        check_sums(&raw, g, err) < 0)
         goto out;
     raw.hp.key_dim = raw.hp.n_k_heads * raw.hp.state_dim;
     raw.hp.value_dim = raw.hp.n_v_heads * raw.hp.state_dim;
@@ -297,6 +318,8 @@ int hparams_read(struct hparams *hp, const struct gguf *g, const struct arch *ar
     rc = check_supported(&raw, err);
     if (rc == 1)
         rc = check_variants(g, arch, err);
+    if (rc == 1)
+        rc = rope_scaling_read(&raw.hp.scaling, g, arch, err);
 out:
     *hp = raw.hp;
     return rc;

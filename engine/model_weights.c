@@ -17,7 +17,10 @@ enum dim {
     D_Q, D_KV, D_FUSED, D_O, D_HEAD, D_FF, D_X, D_M, D_2M, D_S, D_COUNT
 };
 
-enum kind { RECURRENT = 1, ATTENTION = 2, DENSE = 4, MOE = 8, ANY = 15, LACK = 16 };
+enum kind {
+    RECURRENT = 1, ATTENTION = 2, DENSE = 4, MOE = 8, HYBRID = 16, PLAIN = 32, ANY = 63,
+    LACK = 64
+};
 
 /* Roles with LACK may be missing where another form stands for them;
  * check_forms sees to it that one is there. floats: never quantised. */
@@ -34,7 +37,8 @@ struct tensor_role {
 
 static const struct tensor_role roles[] = {
     ROLE("attn_norm.weight", attn_norm, ANY, true, D_E),
-    ROLE("post_attention_norm.weight", post_norm, ANY, true, D_E),
+    ROLE("post_attention_norm.weight", post_norm, HYBRID, true, D_E),
+    ROLE("ffn_norm.weight", post_norm, PLAIN, true, D_E),
     ROLE("attn_qkv.weight", qkv, RECURRENT | LACK, false, D_E, D_QKV),
     ROLE("attn_gate.weight", gate, RECURRENT | LACK, false, D_E, D_VD),
     ROLE("ssm_in.weight", ssm_in, RECURRENT | LACK, false, D_E, D_QKVZ),
@@ -81,14 +85,14 @@ struct finder {
 
 static void fill_dims(uint64_t d[D_COUNT], const struct hparams *hp)
 {
-    uint64_t q = 2ull * hp->head_dim * hp->n_head;
+    uint64_t q = (uint64_t)hp->q_width * hp->n_head;
     uint64_t kv = (uint64_t)hp->head_dim * hp->n_head_kv;
     const uint64_t dims[D_COUNT] = {
         [D_1] = 1, [D_E] = hp->n_embd, [D_V] = hp->n_vocab, [D_CONV] = hp->conv_kernel,
         [D_QKV] = hp->conv_dim, [D_QKVZ] = hp->conv_dim + hp->value_dim,
         [D_VD] = hp->value_dim, [D_NV] = hp->n_v_heads, [D_2NV] = 2ull * hp->n_v_heads,
         [D_STATE] = hp->state_dim, [D_Q] = q, [D_KV] = kv, [D_FUSED] = q + 2 * kv,
-        [D_O] = q / 2, [D_HEAD] = hp->head_dim, [D_FF] = hp->n_ff,
+        [D_O] = (uint64_t)hp->head_dim * hp->n_head, [D_HEAD] = hp->head_dim, [D_FF] = hp->n_ff,
         [D_X] = hp->n_expert, [D_M] = hp->n_ff_expert, [D_2M] = 2ull * hp->n_ff_expert,
         [D_S] = hp->n_ff_shared,
     };
@@ -225,9 +229,11 @@ static int find_layer(struct finder *f, uint32_t i)
 {
     struct layer *l = &f->w->layers[i];
     char name[GGUF_NAME_BYTES];
-    l->recurrent = has_block(f, i, "ssm_conv1d.weight") || has_block(f, i, "ssm_a");
-    unsigned kinds = (l->recurrent ? RECURRENT : ATTENTION) |
-                     (f->hp->arch->moe ? MOE : DENSE);
+    const struct arch *arch = f->hp->arch;
+    l->recurrent = !arch->plain && (has_block(f, i, "ssm_conv1d.weight") ||
+                                    has_block(f, i, "ssm_a"));
+    unsigned kinds = (l->recurrent ? RECURRENT : ATTENTION) | (arch->moe ? MOE : DENSE) |
+                     (arch->plain ? PLAIN : HYBRID);
     for (int k = 0; k < N_ROLES; k++) {
         const struct tensor_role *r = &roles[k];
         const struct tensor *t;

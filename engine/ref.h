@@ -39,6 +39,9 @@ struct ref_rope {
     uint32_t pairs; /* dim i turns with dim i + pairs */
     double base;
     uint32_t position;
+    /* YaRN, factor 0: none. Peng et al., "YaRN: Efficient Context Window Extension
+     * of Large Language Models", 2023 */
+    double factor, trained, beta_fast, beta_slow, magnitude;
 };
 /* RMS norm with weight over dim values of x, then rotation; out may be x. */
 void ref_norm_rope(const float *x, const float *weight, size_t dim, float eps,

@@ -7,6 +7,25 @@
 #include <math.h>
 #include <stdlib.h>
 
+/* Radians a position that pair i turns by. */
+static double frequency(const struct ref_rope *r, uint32_t i)
+{
+    const double pi = 3.14159265358979323846, dims = 2.0 * r->pairs;
+    double f = pow(r->base, -2.0 * i / dims);
+    if (r->factor == 0)
+        return f;
+    double low = dims * log(r->trained / (r->beta_fast * 2 * pi)) / (2 * log(r->base));
+    double high = dims * log(r->trained / (r->beta_slow * 2 * pi)) / (2 * log(r->base));
+    low = fmax(floor(low), 0);
+    high = fmin(ceil(high), dims - 1);
+    if (i <= low)
+        return f;
+    if (i >= high)
+        return f / r->factor;
+    double ramp = (i - low) / (high - low);
+    return ramp * f / r->factor + (1 - ramp) * f;
+}
+
 void ref_norm_rope(const float *x, const float *weight, size_t dim, float eps,
                    const struct ref_rope *rope, float *out)
 {
@@ -16,9 +35,10 @@ void ref_norm_rope(const float *x, const float *weight, size_t dim, float eps,
     double inv = 1.0 / sqrt(sum / (double)dim + eps);
     for (size_t i = 0; i < dim; i++)
         out[i] = (float)(x[i] * inv * weight[i]);
+    double size = rope->factor == 0 ? 1 : rope->magnitude * (1 + 0.1 * log(rope->factor));
     for (uint32_t i = 0; i < rope->pairs; i++) {
-        double angle = rope->position * pow(rope->base, -(double)i / rope->pairs);
-        double a = out[i], b = out[i + rope->pairs];
+        double angle = rope->position * frequency(rope, i);
+        double a = size * out[i], b = size * out[i + rope->pairs];
         out[i] = (float)(a * cos(angle) - b * sin(angle));
         out[i + rope->pairs] = (float)(a * sin(angle) + b * cos(angle));
     }

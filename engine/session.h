@@ -70,6 +70,8 @@ struct session {
     uint64_t weights_hash;   /* 0: not known yet; see snapshot_file.h */
 };
 
+/* Whether any prefix of the timeline can be gone back to: no layer is recurrent. */
+bool session_rewinds(const struct session *s);
 /* Bytes of one layer's keys (values take as many). */
 uint64_t session_kv_plane_bytes(const struct session *s);
 /* Fewest splits of a history of `depth` positions: what a prefill pass uses. */

@@ -4,12 +4,16 @@
 
 #include "base/mem.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 static uint64_t rounded(uint64_t bytes)
 {
     return (bytes + 255) / 256 * 256;
+}
+
+bool session_rewinds(const struct session *s)
+{
+    return s->engine->model->hp.n_recurrent == 0;
 }
 
 uint64_t session_kv_plane_bytes(const struct session *s)
@@ -100,27 +104,26 @@ static void open_scratch(struct opener *o, struct session *s)
     open_buffer(o, &x->logits, (uint64_t)hp->n_vocab * 4, GPU_DEVICE, "logits");
 }
 
-/* cos and sin of position * base^(-2i / dims), computed in double. */
 static int fill_rope(struct session *s, struct err *err)
 {
     const struct hparams *hp = &s->engine->model->hp;
     uint32_t pairs = hp->rope_dims / 2, rows = 1024;
     float *table = mem_array((size_t)rows * pairs * 2, sizeof *table);
+    double *frequencies = mem_array(pairs, sizeof *frequencies);
     int rc = 0;
+    rope_frequencies(&hp->scaling, hp->rope_base, pairs, frequencies);
     for (uint32_t first = 0; rc == 0 && first < s->params.ctx_tokens; first += rows) {
         uint32_t n = s->params.ctx_tokens - first;
         n = n < rows ? n : rows;
         for (uint32_t p = 0; p < n; p++)
-            for (uint32_t i = 0; i < pairs; i++) {
-                double angle = (first + p) * pow(hp->rope_base, -2.0 * i / hp->rope_dims);
-                table[2 * ((size_t)p * pairs + i)] = (float)cos(angle);
-                table[2 * ((size_t)p * pairs + i) + 1] = (float)sin(angle);
-            }
+            rope_turns(&hp->scaling, frequencies, pairs, first + p,
+                       table + 2 * (size_t)p * pairs);
         uint64_t row_bytes = (uint64_t)pairs * 8;
         struct gpu_span to = gpu_span_at(&s->rope, first * row_bytes, n * row_bytes);
         rc = gpu_upload(s->engine->gpu, to, table, err);
     }
     free(table);
+    free(frequencies);
     return rc;
 }
 

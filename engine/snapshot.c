@@ -1,6 +1,7 @@
 /* snapshot.c - copies of the recurrent state in host memory. KV rows need no
  * copy: rows before a snapshot's position stay where they are for as long as
- * the timeline keeps that prefix, and snapshots beyond it are dropped. */
+ * the timeline keeps that prefix, and snapshots beyond it are dropped. Where no
+ * layer is recurrent, every position is as good as a snapshot. */
 #include "engine/session.h"
 
 #include "base/mem.h"
@@ -33,6 +34,8 @@ static size_t least_useful(const struct session *s)
 
 int snapshot_keep(struct session *s, struct err *err)
 {
+    if (session_rewinds(s))
+        return 0;
     for (size_t i = 0; i < s->n_snapshots; i++)
         if (s->snapshots[i].pos == s->evaluated)
             return 0;
@@ -60,6 +63,10 @@ void snapshot_forget(struct session *s, size_t pos)
 
 int snapshot_rewind(struct session *s, size_t pos, struct err *err)
 {
+    if (session_rewinds(s)) {
+        s->evaluated = pos < s->evaluated ? pos : s->evaluated;
+        return 0;
+    }
     snapshot_forget(s, pos);
     struct gpu_span state = gpu_span_at(&s->state, 0, s->layout.bytes);
     if (!s->n_snapshots) {

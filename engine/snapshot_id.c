@@ -46,6 +46,8 @@ static void hash_hparams(XXH3_state_t *x, const struct hparams *hp)
                             hp->expert_scale };
     XXH3_64bits_update(x, ints, sizeof ints);
     XXH3_64bits_update(x, reals, sizeof reals);
+    if (hp->scaling.factor > 0)
+        XXH3_64bits_update(x, &hp->scaling, sizeof hp->scaling);
 }
 
 uint64_t snapshot_weights_hash(const struct model *m)

@@ -315,7 +315,7 @@ static size_t reachable(const struct session *s, const struct session_read_param
            s->ids.v[common] == p->ids[common])
         common++;
     *kept = common;
-    if (common == s->evaluated)
+    if (common == s->evaluated || session_rewinds(s))
         return common;
     for (size_t i = 0; i < s->n_snapshots; i++)
         if (s->snapshots[i].pos <= common)

@@ -265,7 +265,7 @@ int session_write(struct session *s, const struct session_write_params *p,
                          .err = err,
                          .pos = p->pos ? p->pos : s->evaluated };
     if (!w.pos || w.pos > s->evaluated ||
-        (w.pos < s->evaluated && !snapshot_at(s, w.pos)))
+        (w.pos < s->evaluated && !session_rewinds(s) && !snapshot_at(s, w.pos)))
         return err_set(err, "there is no state after %zu tokens to write", w.pos);
     snapshot_identify(&w.id, s);
     char *kv_path = snapshot_kv_path(p->dir, &w.id);

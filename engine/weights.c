@@ -241,7 +241,7 @@ static void plan_layout(struct device_weights *w, const struct hparams *hp)
         .z = z, .beta = beta, .alpha = beta + hp->n_v_heads,
         .stride = (beta + 2 * hp->n_v_heads + 7) / 8 * 8 /* engine/kernel.h */
     };
-    uint32_t k = 2 * hp->n_head * hp->head_dim, kv = hp->n_head_kv * hp->head_dim;
+    uint32_t k = hp->n_head * hp->q_width, kv = hp->n_head_kv * hp->head_dim;
     w->attention = (struct proj_layout){ .k = k, .v = k + kv, .stride = k + 2 * kv };
 }
 

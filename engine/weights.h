@@ -32,7 +32,7 @@ struct device_layer {
 struct proj_layout {
     uint32_t stride;
     uint32_t z, beta, alpha; /* recurrent; qkv is at 0 */
-    uint32_t k, v;           /* attention; q|gate is at 0 */
+    uint32_t k, v;           /* attention; the heads' q and gates are at 0 */
 };
 
 struct device_weights {

@@ -1,6 +1,7 @@
 /* merge.comp - joins the shares of attend.comp, multiplies sigmoid(gate) into
- * the result and writes it as the next activation vector. One workgroup per
- * head and token; PARTS runs of D / 4 invocations take the shares in turn. */
+ * the result where there is one, and writes it as the next activation vector.
+ * One workgroup per head and token; PARTS runs of D / 4 invocations take the
+ * shares in turn. */
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -69,7 +70,9 @@ void main()
             acc += sums_s[(i - 1) * QUADS + quad];
     }
     vec4 o = acc / sum;
-    vec4 gate = proj[(token * p.proj_stride + head * 2 * D + D) / 4 + quad];
-    o /= 1.0 + exp(-gate);
+    if (p.q_width > D) {
+        vec4 gate = proj[(token * p.proj_stride + head * p.q_width + D) / 4 + quad];
+        o /= 1.0 + exp(-gate);
+    }
     block_write((token * p.n_head + head) * QUADS + quad, o, o, part == 0);
 }

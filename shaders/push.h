@@ -76,6 +76,7 @@ struct push_delta {
 struct push_qk {
     uint n_head, n_head_kv;
     uint proj_stride;    /* floats a token of proj: (q|gate per head) | k | v */
+    uint q_width;        /* of these, one head's q and gate: 2 * D, or D without */
     uint k_offset, v_offset;
     uint rope_pairs;     /* rotated dims / 2 */
     float eps;
@@ -96,7 +97,8 @@ struct push_attend {
 struct push_merge {
     uint n_head;
     uint splits;
-    uint proj_stride;    /* the gate of head a is at proj + a * 2 * D + D */
+    uint proj_stride;    /* the gate of head a is at proj + a * q_width + D */
+    uint q_width;        /* D: there is none */
 };
 
 struct push_sample {

@@ -55,7 +55,7 @@ void main()
     uint lane = local_index();
     bool is_q = head < p.n_head;
     uint row = token * p.proj_stride;
-    uint base = (row + (is_q ? head * 2 * D : p.k_offset + (head - p.n_head) * D)) / 4;
+    uint base = (row + (is_q ? head * p.q_width : p.k_offset + (head - p.n_head) * D)) / 4;
     vec4 x[EACH];
     vec4 sum = vec4(0.0);
     [[unroll]] for (uint i = 0; i < EACH; i++) {

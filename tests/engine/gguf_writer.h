@@ -32,7 +32,7 @@ struct gguf_writer {
     uint64_t data_bytes, n_keys, n_tensors;
     struct gw_mark marks[1024];
     size_t n_marks;
-    struct gw_piece pieces[128];
+    struct gw_piece pieces[256];
     size_t n_pieces;
 };
 

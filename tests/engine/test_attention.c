@@ -85,7 +85,7 @@ static void test_tuning(void)
 
 struct qk_case {
     uint32_t n_head, n_head_kv, dim, pairs, pos, tokens, room; /* cache rows */
-    bool f32;
+    bool f32, plain; /* no gates between the queries */
     const char *kind;
 };
 
@@ -131,9 +131,11 @@ static void qk_check(struct gpu *gpu, const struct qk_case *c, const struct push
           *v_want = mem_zalloc(c->room * kv_row * 4);
     for (uint32_t t = 0; t < c->tokens; t++) {
         const float *row = data[QK_PROJ] + (size_t)t * p->proj_stride;
-        const struct ref_rope rope = { c->pairs, rope_base, c->pos + t };
+        const struct ref_rope rope = { .pairs = c->pairs,
+                                       .base = rope_base,
+                                       .position = c->pos + t };
         for (uint32_t h = 0; h < c->n_head; h++)
-            ref_norm_rope(row + h * 2 * c->dim, data[QK_QN], c->dim, p->eps, &rope,
+            ref_norm_rope(row + h * p->q_width, data[QK_QN], c->dim, p->eps, &rope,
                           q_want + ((size_t)t * c->n_head + h) * c->dim);
         float *k = k_want + (c->pos + t) * kv_row, *v = v_want + (c->pos + t) * kv_row;
         for (uint32_t h = 0; h < c->n_head_kv; h++)
@@ -163,9 +165,10 @@ static void qk_run(struct gpu *gpu, const struct qk_case *c)
 {
     struct push_qk p = { .n_head = c->n_head,
                          .n_head_kv = c->n_head_kv,
-                         .k_offset = c->n_head * 2 * c->dim + 4,
+                         .q_width = (c->plain ? 1 : 2) * c->dim,
                          .rope_pairs = c->pairs,
                          .eps = 1e-6f };
+    p.k_offset = c->n_head * p.q_width + 4;
     p.v_offset = p.k_offset + c->n_head_kv * c->dim + 8;
     p.proj_stride = p.v_offset + c->n_head_kv * c->dim + 4;
     struct ctl_block ctl = control(c->pos, c->tokens);
@@ -230,6 +233,14 @@ static void test_qk(void)
           .room = 8,
           .kind = "discrete" },
         { .n_head = 1, .n_head_kv = 1, .dim = 64, .pairs = 4, .tokens = 70, .room = 71 },
+        { .n_head = 4,
+          .n_head_kv = 2,
+          .dim = 128,
+          .pairs = 64,
+          .pos = 2,
+          .tokens = 3,
+          .room = 6,
+          .plain = true },
     };
     struct gpu *gpu = harness_open();
     for (size_t i = 0; i < COUNT(cases); i++)
@@ -255,7 +266,7 @@ static void test_qk_last_position(void)
 
 struct attend_case {
     uint32_t n_head, n_head_kv, dim, pos, tokens, splits;
-    bool f32, int8, peaked;
+    bool f32, int8, peaked, plain;
     const char *kind;
     uint32_t size, floats, batch, merge_size, lanes; /* 0: from the table */
 };
@@ -343,7 +354,8 @@ static void attend_run(struct attend_rig *r)
                               .scale = 1 / sqrtf((float)c->dim) };
     struct push_merge pm = { .n_head = c->n_head,
                              .splits = c->splits,
-                             .proj_stride = r->stride };
+                             .proj_stride = r->stride,
+                             .q_width = (c->plain ? 1 : 2) * c->dim };
     struct harness_job attend = { .module = kernel_module(c->f32 ? KERNEL_ATTEND_F32
                                                                  : KERNEL_ATTEND_F16),
                                   .push = &pa,
@@ -379,8 +391,9 @@ static float *attend_want(const struct attend_rig *r)
                                                 .dim = c->dim,
                                                 .scale = 1 / sqrt(c->dim) },
                        want + at);
-            ref_gate(want + at, r->proj + t * r->stride + h * 2 * c->dim + c->dim,
-                     c->dim);
+            if (!c->plain)
+                ref_gate(want + at, r->proj + t * r->stride + h * 2 * c->dim + c->dim,
+                         c->dim);
         }
     return want;
 }
@@ -470,6 +483,21 @@ static void test_attend_shapes(void)
           .f32 = true },
         { .n_head = 3, .n_head_kv = 3, .dim = 64, .pos = 5, .tokens = 1, .splits = 2 },
         { .n_head = 14, .n_head_kv = 2, .dim = 128, .pos = 21, .tokens = 1, .splits = 1 },
+        { .n_head = 4,
+          .n_head_kv = 2,
+          .dim = 128,
+          .pos = 11,
+          .tokens = 3,
+          .splits = 2,
+          .int8 = true,
+          .plain = true },
+        { .n_head = 4,
+          .n_head_kv = 1,
+          .dim = 128,
+          .pos = 30,
+          .tokens = 1,
+          .splits = 3,
+          .plain = true },
     };
     attend_cases(cases, COUNT(cases));
 }
