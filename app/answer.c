@@ -61,6 +61,11 @@ void answer_event(struct answer *a, const struct worker_event *e, uint64_t now_n
         break;
     case EVENT_DONE:
         a->running = false;
+        a->at_stop = e->at_stop;
+        if (e->at_stop) {
+            a->ids.len -= a->generated;
+            tokens_add(&a->ids, e->ids.v, e->ids.len);
+        }
         a->m.state = e->state;
         a->m.stats = e->stats;
         a->unsaved = answer_has_message(a);

@@ -22,6 +22,7 @@
 struct answer {
     bool running;     /* EVENT_DONE has not come yet */
     bool unsaved;     /* the store lacks something of it */
+    bool at_stop;     /* a stop text ended it */
     struct message m; /* lends the buffers below; id 0 until the first token */
     struct buf text, thinking;
     struct tokens ids; /* header and what was sampled */

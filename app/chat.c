@@ -36,6 +36,7 @@ void conversation_release(struct conversation *c)
     chat_release(&c->chat);
     message_list_release(&c->path);
     free(c->settings.system);
+    stop_list_release(&c->settings.stops);
     free(c->model_path);
     free(c->model_name);
     free(c->problem);

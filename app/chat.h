@@ -28,6 +28,7 @@ struct chat_settings {
     int64_t top_k;                    /* -1 */
     uint64_t seed;
     bool has_seed;
+    struct stop_list stops; /* texts that end an answer */
     uint32_t max_tokens; /* of an answer; 0: what fits */
     uint32_t ctx_tokens; /* that were asked for; 0: none were */
 };

@@ -17,7 +17,7 @@
 #define KEEP_BYTES       UINT64_C(8000000000)
 #define CONFIG_MAX_BYTES ((size_t)1 << 20)
 
-enum kind { PATH, TEXT, COUNT, REAL, SHARE, BOOL, CHOICE, MATH, START, GIGABYTES };
+enum kind { PATH, TEXT, COUNT, REAL, SHARE, BOOL, CHOICE, MATH, START, GIGABYTES, STOP };
 
 static const struct key {
     const char *name;
@@ -34,6 +34,7 @@ static const struct key {
     { "min_p", SHARE, offsetof(struct config, min_p) },
     { "thinking", CHOICE, offsetof(struct config, thinking) },
     { "math", MATH, offsetof(struct config, math) },
+    { "stop", STOP, offsetof(struct config, stops) },
     { "mouse", BOOL, offsetof(struct config, mouse) },
     { "colours", BOOL, offsetof(struct config, colours) },
     { "snapshots_gb", GIGABYTES, offsetof(struct config, keep_bytes) },
@@ -81,6 +82,7 @@ static void text_set(char **field, const char *value, bool goes_on)
 static const char *value_set(struct reading *r, const struct key *key, const char *value)
 {
     void *field = (char *)r->c + key->field;
+    struct err why;
     double gigabytes;
     int choice;
     switch (key->kind) {
@@ -120,6 +122,9 @@ static const char *value_set(struct reading *r, const struct key *key, const cha
                                    : !strcmp(value, "float") ? MATH_FLOAT
                                                              : MATH_AUTO;
         return NULL;
+    case STOP:
+        return stop_list_add(field, value, &why) < 0 ? "up to 16 texts, of 1 to 256 bytes"
+                                                     : NULL;
     case START:
         if (strcmp(value, "new") != 0 && strcmp(value, "last") != 0)
             return "new or last";
@@ -185,5 +190,6 @@ void config_release(struct config *c)
 {
     free(c->model);
     free(c->system);
+    stop_list_release(&c->stops);
     *c = (struct config){ 0 };
 }

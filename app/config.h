@@ -10,6 +10,8 @@
 
 #include "engine/engine.h"
 
+#include "app/stop.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -21,6 +23,7 @@ struct config {
     double temperature, top_p, min_p; /* -1: not set */
     int64_t thinking;                 /* -1: the model's way; 0, 1 */
     enum math_path math;
+    struct stop_list stops; /* a line each */
     bool mouse, colours; /* true unless set */
     bool start_last;     /* open the last conversation, not a new one */
 };

@@ -202,4 +202,5 @@ void env_settings(const struct env *env, struct chat_settings *s)
         .max_tokens = o->count > 0 ? (uint32_t)o->count : 0,
         .ctx_tokens = env_ctx_tokens(env),
     };
+    stop_list_copy(&s->stops, o->stops.n ? &o->stops : &c->stops);
 }

@@ -115,6 +115,7 @@ void generate_start(struct conversation *c, const struct message *path, size_t n
         .max_tokens = c->settings.max_tokens,
         .asked_ns = clock_ns(),
     };
+    stop_list_copy(&g.stops, &c->settings.stops);
     ids_keep(c, path, p);
     answer_begin(&c->answer, last->chat_id, last->id, p->ids.v + header,
                  p->ids.len - header, model_info(c->model)->tokenizer_id);

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum kind { TEXT, FLAG, COUNT, REAL, SHARE, SEED, ONOFF, MATH };
+enum kind { TEXT, FLAG, COUNT, REAL, SHARE, SEED, ONOFF, MATH, STOP };
 
 struct row {
     const char *name;
@@ -103,6 +103,8 @@ static int value_set(struct options *o, const struct row *row, const char *name,
         if (strcmp(value, "int8") != 0 && strcmp(value, "float") != 0)
             wanted = "int8 or float";
         break;
+    case STOP:
+        return stop_list_add(field, value, err) < 0 ? err_prefix(err, "%s", name) : 0;
     }
     if (wanted)
         return err_set(err, "%s needs %s, not \"%s\"", name, wanted, value);
@@ -184,6 +186,7 @@ int options_parse(struct options *o, int argc, char **argv, uint64_t allowed,
 void options_release(struct options *o)
 {
     free(o->args);
+    stop_list_release(&o->stops);
     o->args = NULL;
     o->n_args = 0;
 }

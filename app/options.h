@@ -9,6 +9,8 @@
 
 #include "engine/engine.h"
 
+#include "app/stop.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -29,6 +31,8 @@
     X(SEED, "seed", 0, SEED, seed, "N", "the same seed gives the same answer")          \
     X(THINK, "think", 0, ONOFF, thinking, "on|off",                                     \
       "reason before answering, where the model can choose")                            \
+    X(STOP, "stop", 0, STOP, stops, "TEXT",                                             \
+      "end the answer before TEXT (\\n: a line break); may be repeated")                \
     X(JSON, "json", 0, FLAG, json, NULL, "print JSON")                                  \
     X(QUIET, "quiet", 'q', FLAG, quiet, NULL, "no figures on standard error")           \
     X(INCOGNITO, "incognito", 0, FLAG, incognito, NULL, "keep nothing of this on disk") \
@@ -68,6 +72,7 @@ struct options {
     uint64_t seed;
     bool has_seed;
     enum math_path math;
+    struct stop_list stops;
     char **args; /* what is no option, in order; strings of argv */
     int n_args;
 };

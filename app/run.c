@@ -114,9 +114,13 @@ static int model_wait(struct run *r, struct err *err)
 
 /* ---- results -------------------------------------------------------------- */
 
-static const char *stop_name(enum message_state s)
+static const char *stop_name(const struct answer *a)
 {
-    return s == STATE_COMPLETE ? "eos" : s == STATE_LENGTH ? "length" : "interrupted";
+    const enum message_state s = a->m.state;
+    return a->at_stop            ? "stop"
+           : s == STATE_COMPLETE ? "eos"
+           : s == STATE_LENGTH   ? "length"
+                                 : "interrupted";
 }
 
 static void print_json(const struct run *r)
@@ -136,7 +140,7 @@ static void print_json(const struct run *r)
     else
         json_str(&w, NULL);
     json_key(&w, "stop");
-    json_str(&w, stop_name(m->state));
+    json_str(&w, stop_name(&r->c->answer));
     json_key(&w, "prompt_tokens");
     json_int(&w, s->prompt_tokens);
     json_key(&w, "reused_tokens");

@@ -13,6 +13,7 @@
 
 #include "app/keep.h"
 #include "app/split.h"
+#include "app/trace.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -227,6 +228,8 @@ struct run {
     struct worker *w;
     const struct generation *g;
     struct splitter split;
+    struct stopper stop;
+    struct trace trace; /* only where there are stop texts */
     struct message_stats stats;
     uint64_t first_ns, last_ns; /* when the first and the newest token came */
     double step_seconds;        /* of late */
@@ -284,17 +287,37 @@ static uint32_t steps_next(const struct run *r)
     return (uint32_t)(steps < room ? steps : room);
 }
 
+static void token_take(struct run *r, int32_t id, struct buf *text, struct buf *thinking)
+{
+    struct buf added = BUF_INIT;
+    r->ended = model_is_end(r->w->model, id);
+    if (r->ended)
+        return;
+    splitter_add(&r->split, id, &added, thinking);
+    if (r->g->stops.n)
+        trace_add(&r->trace, id, buf_cstr(&added), added.len, !r->split.held.len);
+    stopper_add(&r->stop, buf_cstr(&added), added.len, text);
+    buf_release(&added);
+}
+
+/* No more tokens will come: lets go what was held back. */
+static void tokens_end(struct run *r, struct buf *text, struct buf *thinking)
+{
+    struct buf rest = BUF_INIT;
+    splitter_end(&r->split, &rest, thinking);
+    stopper_add(&r->stop, buf_cstr(&rest), rest.len, text);
+    stopper_end(&r->stop, text);
+    buf_release(&rest);
+}
+
 static void tokens_post(struct run *r, const int32_t *ids, size_t n)
 {
     struct buf text = BUF_INIT, thinking = BUF_INIT;
     struct worker_event e = { .kind = EVENT_TOKENS };
-    for (size_t i = 0; i < n; i++) {
-        r->ended = model_is_end(r->w->model, ids[i]);
-        if (!r->ended)
-            splitter_add(&r->split, ids[i], &text, &thinking);
-    }
-    if (r->ended || n == 0)
-        splitter_end(&r->split, &text, &thinking);
+    for (size_t i = 0; i < n && !r->stop.hit; i++)
+        token_take(r, ids[i], &text, &thinking);
+    if (!r->stop.hit && (r->ended || n == 0))
+        tokens_end(r, &text, &thinking);
     tokens_add(&e.ids, ids, n);
     e.text_bytes = text.len;
     e.thinking_bytes = thinking.len;
@@ -334,7 +357,7 @@ static enum message_state generate(struct run *r, struct err *err)
     if (session_ensure(r->w, err) < 0 || timeline_read(r->w, r->g, err) < 0 ||
         prefill(r, &cancelled, err) < 0)
         return STATE_FAILED;
-    while (!cancelled && !r->ended) {
+    while (!cancelled && !r->ended && !r->stop.hit) {
         if (atomic_load(&r->w->stop))
             break;
         uint32_t steps = steps_next(r);
@@ -343,13 +366,35 @@ static enum message_state generate(struct run *r, struct err *err)
         if (decode(r, steps, err) < 0)
             return STATE_FAILED;
     }
-    return r->ended ? STATE_COMPLETE : STATE_STOPPED;
+    return r->ended || r->stop.hit ? STATE_COMPLETE : STATE_STOPPED;
+}
+
+/* A stop text ended the answer: the timeline goes back to what is left of it, in
+ * time that nobody waits for. */
+static void timeline_settle(struct worker *w, const struct generation *g,
+                            const struct tokens *answer)
+{
+    struct tokens all = { 0 };
+    struct sync_result result;
+    struct err err;
+    const struct sync_params p = { .marks = g->marks.v,
+                                   .n_marks = g->marks.n,
+                                   .cancel = &w->waiting };
+    tokens_add(&all, g->ids.v, g->ids.len);
+    tokens_add(&all, answer->v, answer->len);
+    if (session_sync(w->session, all.v, all.len, &p, &result, &err) < 0) {
+        note_post(w, "the timeline was lost", err.text);
+        session_close(w->session);
+        w->session = NULL;
+    }
+    tokens_release(&all);
 }
 
 static void generation_close(struct generation *g)
 {
     tokens_release(&g->ids);
     free(g->marks.v);
+    stop_list_release(&g->stops);
     free(g);
 }
 
@@ -357,25 +402,38 @@ static void generation_run(struct worker *w, const struct generation *g)
 {
     struct err err = { "" };
     struct run r = { .w = w, .g = g };
+    struct tokens kept = { 0 };
     splitter_init(&r.split, w->model, g->ids.v + g->header, g->ids.len - g->header);
+    stopper_init(&r.stop, &g->stops);
     struct worker_event e = { .kind = EVENT_DONE };
     e.state = generate(&r, &err);
     w->timeline_id = g->keep_id;
-    if (r.stats.generated_tokens && !r.ended)
+    if (r.stats.generated_tokens && !r.ended && !r.stop.hit)
         tokens_post(&r, NULL, 0);
+    e.at_stop = r.stop.hit;
+    if (r.stop.hit) {
+        trace_cut(&r.trace, w->model, r.stop.passed, &kept);
+        tokens_add(&e.ids, kept.v, kept.len);
+    }
     if (e.state == STATE_FAILED) {
         session_close(w->session);
         w->session = NULL;
         e.text = mem_strdup(err.text);
         e.text_bytes = strlen(e.text);
     } else {
-        e.ctx_used = (uint32_t)session_tokens(w->session, NULL);
+        e.ctx_used = (uint32_t)(r.stop.hit ? g->ids.len + kept.len
+                                           : session_tokens(w->session, NULL));
         e.snapshot_bytes = session_snapshot_bytes(w->session);
     }
     e.stats = r.stats;
-    splitter_release(&r.split);
     if (!mailbox_post(w->events, &e))
         worker_event_release(&e);
+    if (r.stop.hit && w->session && !atomic_load(&w->quit))
+        timeline_settle(w, g, &kept);
+    tokens_release(&kept);
+    splitter_release(&r.split);
+    stopper_release(&r.stop);
+    trace_release(&r.trace);
 }
 
 /* ---- thread -------------------------------------------------------------- */

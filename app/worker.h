@@ -12,6 +12,8 @@
 
 #include "engine/engine.h"
 
+#include "app/stop.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -32,6 +34,7 @@ struct generation {
         size_t *v, n; /* where to keep state snapshots; taken over */
     } marks;
     struct sampler_params sampler;
+    struct stop_list stops; /* texts that end the answer; taken over */
     int64_t keep_id;     /* the conversation, whose timeline is read from disk before
                           * the answer; 0: it is not */
     uint32_t max_tokens; /* 0: as many as the context holds */
@@ -48,12 +51,14 @@ enum worker_event_kind {
     EVENT_KEPT,     /* keep_id; written, NULL: there was nothing to write */
     EVENT_RESTORED, /* keep_id; done: tokens that came from disk, 0: none did, but
                      * files were removed */
-    EVENT_DONE,     /* state, stats; text: the reason if state is FAILED */
+    EVENT_DONE,     /* state, stats; text: the reason if state is FAILED; at_stop: a
+                     * stop text ended it, and ids are what the sampled ones become */
 };
 
 struct worker_event {
     enum worker_event_kind kind;
     enum message_state state;
+    bool at_stop;
     uint64_t done, total, reused;
     int64_t keep_id;
     struct session_write_result *written; /* malloced */

@@ -182,6 +182,21 @@ rc=$?
         'BEGIN { exit !(a > 0 && b > 0 && c > 0) }'
 result run_json $?
 
+# The stop text begins inside one token and ends inside another.
+tern run --temp 0 --incognito --stop 'nowhere' --stop 'he river Sei' "$question"
+[ "$rc" -eq 0 ] && [ "$(cat "$out")" = 'Paris. The city lies on t' ]
+result run_stop_text $?
+tern run --temp 0 --incognito --json --stop ' The' "$question"
+[ "$rc" -eq 0 ] && [ "$(json text)" = 'Paris.' ] && [ "$(json stop)" = stop ]
+result run_stop_text_json $?
+refused stop_text_empty 2 '--stop: a stop text has' run --stop '' hi
+mkdir -p "$HOME/.config/tern"
+echo 'stop = . The' >"$HOME/.config/tern/config"
+printf '%s\n' "$question" | "$TERN" --temp 0 --incognito >"$out" 2>"$err"
+[ "$(cat "$out")" = Paris ]
+result stop_text_of_the_configuration $?
+rm "$HOME/.config/tern/config"
+
 tern run --temp 0 -n 3 --json -c 2 "define serendipity"
 [ "$rc" -eq 0 ] && [ "$(json stop)" = length ] && [ "$(json conversation)" = 2 ] &&
     [ "$(json generated_tokens)" = 3 ] && [ "$(json prompt_tokens)" -eq 50 ]

@@ -47,6 +47,7 @@ static void test_values(void)
                  "# comment\n; another\nmodel = ~/m.gguf\nctx=8192\ntemperature = 0.7\n"
                  "top_k=20\ntop_p=0.8\nmin_p = 0.05\nmouse = off\ncolours=no\n"
                  "thinking = on\nmath=float\nstart = last\nsnapshots_gb = 0.5\ndevice=2\n"
+                 "stop = END\nstop = a\\nb\n"
                  "system = You are terse ; and # exact.\n   Answer in one line.\n",
                  &notes) == 0);
     CHECK_STR(buf_cstr(&notes), "");
@@ -54,7 +55,8 @@ static void test_values(void)
     CHECK_STR(c.system, "You are terse ; and # exact.\nAnswer in one line.");
     CHECK(c.ctx == 8192 && c.temperature == 0.7 && c.top_k == 20 && c.device == 2);
     CHECK(c.top_p == 0.8 && c.min_p == 0.05 && !c.mouse && !c.colours);
-    CHECK(c.keep_bytes == 500000000);
+    CHECK(c.keep_bytes == 500000000 && c.stops.n == 2);
+    CHECK_STR(c.stops.v[1], "a\nb");
     CHECK(c.thinking == 1 && c.math == MATH_FLOAT && c.start_last);
     config_release(&c);
     buf_release(&notes);

@@ -49,6 +49,18 @@ static void test_not_given(void)
     options_release(&o);
 }
 
+static void test_stop_texts(void)
+{
+    struct options o;
+    struct err err;
+    REQUIRE(parse(&o, "--stop END --stop=a\\nb", ALL, &err) == 0);
+    REQUIRE(o.stops.n == 2);
+    CHECK_STR(o.stops.v[0], "END");
+    CHECK_STR(o.stops.v[1], "a\nb");
+    options_release(&o);
+    CHECK(o.stops.n == 0);
+}
+
 static void test_values_that_look_like_options(void)
 {
     struct options o;
@@ -93,6 +105,7 @@ static void test_refusals(void)
         { "--top-p 1.01", "--top-p needs" },
         { "--math double", "int8 or float" },
         { "--think maybe", "on or off" },
+        { "--stop _", "--stop: a stop text has" },
         { "--json=1", "takes no value" },
         { "--jso", "unknown option --jso" },
         { "--modelx=a", "unknown option --modelx" },
@@ -130,5 +143,5 @@ static void test_help_names_each_option(void)
     buf_release(&b);
 }
 
-TEST_MAIN(T(test_forms), T(test_not_given), T(test_values_that_look_like_options),
+TEST_MAIN(T(test_forms), T(test_not_given), T(test_stop_texts), T(test_values_that_look_like_options),
           T(test_refusals), T(test_only_allowed), T(test_help_names_each_option))

@@ -169,6 +169,61 @@ static void test_stop_while_decoding(void)
     CHECK(worker_close(w, 5000));
 }
 
+/* A stop text over many tokens, in reasoning first: the answer ends before it,
+ * and its ids are those of what is left. */
+static void test_stop_text(void)
+{
+    static const char *const whole = "<think>\nEND\n</think>\n\nParis, EN END of it.";
+    fake.answers[0] = whole;
+    struct worker *w = start_ready();
+    struct seen s = { 0 };
+    struct err err;
+    struct generation g = prompt("capital?", 0);
+    CHECK(stop_list_add(&g.stops, " END", &err) == 0);
+    worker_generate(w, &g);
+    CHECK(g.stops.n == 0);
+    struct worker_event e = wait_event(w, EVENT_DONE, &s);
+    CHECK(e.state == STATE_COMPLETE && e.at_stop && !e.text);
+    CHECK_STR(buf_cstr(&s.text), "Paris, EN");
+    CHECK_STR(buf_cstr(&s.thinking), "END");
+    /* Two tags, and a byte each. */
+    const size_t kept = strlen("\nEND\n\n\nParis, EN") + 2;
+    CHECK(e.ids.len == kept && !memcmp(e.ids.v, s.ids.v, kept * sizeof *e.ids.v));
+    CHECK(e.ctx_used == 10 + kept && s.ids.len > kept);
+    /* The timeline goes back by itself: what follows reads its own tokens only. */
+    g = prompt("capital?", 0);
+    tokens_add(&g.ids, e.ids.v, e.ids.len);
+    tokens_push(&g.ids, FAKE_BYTE + '?');
+    worker_event_release(&e);
+    seen_release(&s);
+    worker_keep(w, 1); /* its turn comes when that is done */
+    e = wait_event(w, EVENT_KEPT, NULL);
+    worker_event_release(&e);
+    worker_generate(w, &g);
+    e = wait_event(w, EVENT_DONE, NULL);
+    CHECK(e.stats.reused_tokens == 10 + kept - 1 && e.stats.evaluated_tokens == 2);
+    worker_event_release(&e);
+    CHECK(worker_close(w, 5000));
+}
+
+/* None comes: the answer is whole, even where it ends in the beginning of one. */
+static void test_stop_text_that_does_not_come(void)
+{
+    fake.answers[0] = "Paris. EN";
+    struct worker *w = start_ready();
+    struct seen s = { 0 };
+    struct err err;
+    struct generation g = prompt("capital?", 0);
+    CHECK(stop_list_add(&g.stops, "END", &err) == 0);
+    worker_generate(w, &g);
+    struct worker_event e = wait_event(w, EVENT_DONE, &s);
+    CHECK(e.state == STATE_COMPLETE && !e.at_stop && e.ids.len == 0);
+    CHECK_STR(buf_cstr(&s.text), "Paris. EN");
+    worker_event_release(&e);
+    seen_release(&s);
+    CHECK(worker_close(w, 5000));
+}
+
 static void test_stop_while_prefilling(void)
 {
     char text[2001];
@@ -397,6 +452,7 @@ static void test_close_gives_up(void)
 }
 
 TEST_MAIN(T(test_answer), T(test_limit_and_full_context), T(test_stop_while_decoding),
+          T(test_stop_text), T(test_stop_text_that_does_not_come),
           T(test_stop_while_prefilling), T(test_figures), T(test_failure_and_recovery),
           T(test_lost_for_good), T(test_unusable), T(test_close_in_the_middle),
           T(test_close_waits_for_writing), T(test_keeping_gives_way),
