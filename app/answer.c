@@ -99,5 +99,6 @@ void answer_release(struct answer *a)
     buf_release(&a->thinking);
     tokens_release(&a->ids);
     free(a->m.ids_model);
+    free(a->m.model);
     *a = (struct answer){ 0 };
 }

@@ -18,6 +18,8 @@
 
 #define FRAME_NS  UINT64_C(16666667)  /* 60 frames a second */
 #define STATUS_NS UINT64_C(250000000) /* between frames in which only figures move */
+#define TIDY_NS   UINT64_C(20000000)  /* between steps, while nothing else is done */
+#define LATER_NS  UINT64_C(1000000000)
 enum { FINISH_MS = 2000, SEARCH_HITS = 100 };
 
 struct app {
@@ -30,6 +32,8 @@ struct app {
     bool chats_changed;
     bool quit;
     bool quit_failed; /* leaving was tried and the answer could not be saved */
+    bool untidy;      /* deleted chats may have left something in the store */
+    uint64_t tidy_ns; /* when the next step of tidying is due */
     uint64_t drawn_ns;
     int signo; /* that ends the program, 0: none */
 };
@@ -190,6 +194,7 @@ static int intent_do(struct app *a, const struct ui_intent *in, struct err *err)
     case UI_RENAME:
         return conversation_rename(c, in->id, text, err);
     case UI_DELETE:
+        a->untidy = true;
         return conversation_delete(c, in->id, err);
     case UI_REGENERATE:
         return conversation_regenerate(c, in->id, err);
@@ -243,6 +248,24 @@ static void events_handle(struct app *a)
     }
 }
 
+/* Takes a step of tidying if it is time. Milliseconds until the next, -1: none. */
+static int tidy_due(struct app *a)
+{
+    struct err err;
+    bool blocked = false;
+    uint64_t now = clock_ns();
+    if (!a->untidy)
+        return -1;
+    if (now >= a->tidy_ns) {
+        if (store_tidy(a->d->store, &a->untidy, &blocked, &err) < 0) {
+            log_line(a->d->env->log, LOG_WARN, "tidying: %s", err.text);
+            a->untidy = blocked = true;
+        }
+        a->tidy_ns = now + (blocked || conversation_busy(a->c) ? LATER_NS : TIDY_NS);
+    }
+    return a->untidy ? (int)((a->tidy_ns - now) / 1000000) + 1 : -1;
+}
+
 /* The sooner of two timeouts, of which -1 is none. */
 static int sooner(int a, int b)
 {
@@ -266,9 +289,12 @@ static void step(struct app *a, int timeout_ms)
 
 int app_run(struct desk *d, struct ui *ui, struct err *err)
 {
-    struct app a = {
-        .d = d, .c = &d->c, .ui = ui, .changed = true, .chats_changed = true
-    };
+    struct app a = { .d = d,
+                     .c = &d->c,
+                     .ui = ui,
+                     .changed = true,
+                     .chats_changed = true,
+                     .untidy = true };
     const struct buf *notices = &d->env->notices;
     if (notices->len)
         a.permanent = mem_strndup(notices->v, strcspn(notices->v, "\n"));
@@ -276,6 +302,7 @@ int app_run(struct desk *d, struct ui *ui, struct err *err)
         int timeout = draw_due(&a);
         timeout = sooner(timeout, ui_timeout_ms(ui));
         timeout = sooner(timeout, conversation_tick(a.c, clock_ns()));
+        timeout = sooner(timeout, tidy_due(&a));
         step(&a, timeout);
     }
     int rc = a.quit_failed ? EXIT_FAILED : conversation_finish(a.c, FINISH_MS, err);

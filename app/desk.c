@@ -12,6 +12,7 @@
 
 enum { KEEP_MS = 10000 /* for the timeline of the last answer */ };
 enum { CLOSE_MS = 1500 /* a driver may take longer; nothing is lost then */ };
+enum { TIDY_MS = 3000 /* the next program goes on where this one stops */ };
 
 int desk_open(struct desk *d, struct env *env, struct err *err)
 {
@@ -48,6 +49,8 @@ void desk_close(struct desk *d)
     if (d->worker && !worker_close(d->worker, CLOSE_MS))
         d->env->exit_now = true;
     conversation_release(&d->c);
+    if (d->store)
+        store_tidy_all(d->store, TIDY_MS, NULL);
     lock_close(d->lock);
     store_close(d->store);
     if (d->signal_fd >= 0)

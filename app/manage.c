@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { SEARCH_HITS = 50 };
+enum { SEARCH_HITS = 50, TIDY_MS = 10000 };
 
 static void chat_print_json(struct json_writer *w, const struct chat *c)
 {
@@ -200,7 +200,7 @@ int cmd_rm(struct env *env, struct err *err)
             (root && keep_remove(root, id, err) < 0))
             goto out;
     }
-    rc = EXIT_OK;
+    rc = store_tidy_all(st, TIDY_MS, err);
 out:
     free(root);
     store_close(st);

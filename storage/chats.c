@@ -5,13 +5,12 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "storage/db.h"
-#include "storage/schema.h"
 
 #include <string.h>
 
-#define CHAT_SELECT                                              \
+#define CHAT_COLUMNS                                             \
     "SELECT id, title, model, created_ms, updated_ms, leaf_id, " \
-    "(SELECT count(*) FROM messages m WHERE m.chat_id = c.id) FROM chats c "
+    "n_messages, n_bytes, pinned, title_source"
 
 static struct chat chat_read(sqlite3_stmt *stmt)
 {
@@ -23,6 +22,9 @@ static struct chat chat_read(sqlite3_stmt *stmt)
         .updated_ms = sqlite3_column_int64(stmt, 4),
         .leaf_id = sqlite3_column_int64(stmt, 5),
         .n_messages = (uint32_t)sqlite3_column_int64(stmt, 6),
+        .n_bytes = (uint64_t)sqlite3_column_int64(stmt, 7),
+        .pinned = sqlite3_column_int(stmt, 8),
+        .title_source = (enum title_source)sqlite3_column_int(stmt, 9),
     };
 }
 
@@ -30,7 +32,8 @@ static struct chat chat_read(sqlite3_stmt *stmt)
 
 int store_chat_list(struct store *st, struct chat_list *out, struct err *err)
 {
-    static const char sql[] = CHAT_SELECT "ORDER BY written_seq DESC";
+    static const char sql[] =
+        CHAT_COLUMNS " FROM chats ORDER BY pinned DESC, written_seq DESC";
     struct chat_list list = { 0 };
     size_t cap = 0;
     sqlite3_stmt *stmt;
@@ -53,7 +56,8 @@ int store_chat_list(struct store *st, struct chat_list *out, struct err *err)
 
 int store_chat_get(struct store *st, int64_t id, struct chat *out, struct err *err)
 {
-    static const char sql[] = CHAT_SELECT "WHERE id = ?1";
+    static const char sql[] =
+        CHAT_COLUMNS ", model_path, settings, draft FROM chats WHERE id = ?1";
     sqlite3_stmt *stmt;
     *out = (struct chat){ 0 };
     if (db_prepare(st, sql, &stmt, err) < 0)
@@ -65,6 +69,9 @@ int store_chat_get(struct store *st, int64_t id, struct chat *out, struct err *e
     if (rc == 0)
         return err_set(err, "there is no conversation %lld", (long long)id);
     *out = chat_read(stmt);
+    out->model_path = db_text_or_empty(stmt, 10, NULL);
+    out->settings = db_text_or_empty(stmt, 11, NULL);
+    out->draft = db_text_or_empty(stmt, 12, NULL);
     sqlite3_reset(stmt);
     return 0;
 }
@@ -81,9 +88,9 @@ static int insert(struct store *st, const char *title, const char *model, int64_
                   struct err *err)
 {
     static const char sql[] =
-        "INSERT INTO chats (title, model, created_ms, updated_ms, written_seq) "
-        "VALUES (?1, ?2, ?3, ?3, (SELECT coalesce(max(written_seq), 0) + 1 FROM chats)) "
-        "RETURNING id";
+        "INSERT INTO chats (title, model, created_ms, updated_ms, title_source, "
+        "written_seq) VALUES (?1, ?2, ?3, ?3, 0, "
+        "(SELECT coalesce(max(written_seq), 0) + 1 FROM chats)) RETURNING id";
     sqlite3_stmt *stmt;
     if (db_prepare(st, sql, &stmt, err) < 0)
         return -1;
@@ -136,51 +143,86 @@ static int set_text(struct store *st, const char *sql, int64_t id, const char *t
 
 int store_chat_rename(struct store *st, int64_t id, const char *title, struct err *err)
 {
-    return set_text(st, "UPDATE chats SET title = ?2 WHERE id = ?1", id, title, err);
+    return set_text(st, "UPDATE chats SET title = ?2, title_source = 2 WHERE id = ?1", id,
+                    title, err);
 }
 
-int store_chat_set_model(struct store *st, int64_t id, const char *model, struct err *err)
+int store_chat_propose(struct store *st, int64_t id, const char *title, struct err *err)
 {
-    return set_text(st, "UPDATE chats SET model = ?2 WHERE id = ?1", id, model, err);
+    static const char sql[] = "UPDATE chats SET title = iif(title_source < 2, ?2, title),"
+                              " title_source = max(title_source, 1) WHERE id = ?1";
+    return set_text(st, sql, id, title, err);
 }
 
-int store_chat_set_leaf(struct store *st, int64_t id, int64_t leaf_id, struct err *err)
+int store_chat_set_model(struct store *st, int64_t id, const char *model,
+                         const char *path, struct err *err)
 {
+    static const char sql[] =
+        "UPDATE chats SET model = ?2, model_path = ?3 WHERE id = ?1";
     sqlite3_stmt *stmt;
     int rc = db_begin(st, true, err);
     if (rc == 0)
-        rc = db_prepare(st, "UPDATE chats SET leaf_id = ?2 WHERE id = ?1", &stmt, err);
+        rc = db_prepare(st, sql, &stmt, err);
     if (rc == 0) {
-        db_bind_id(stmt, 2, leaf_id);
+        db_bind_text(stmt, 2, model, strlen(model));
+        db_bind_text(stmt, 3, path, strlen(path));
         rc = change(st, stmt, id, err);
     }
     return db_end(st, rc, err);
 }
 
-/* ---- deleting ---------------------------------------------------------- */
-
-/* The index only marks words as deleted; putting its parts together into one
- * is what takes them out. */
-static int delete_rows(struct store *st, int64_t id, struct err *err)
+int store_chat_set_settings(struct store *st, int64_t id, const char *settings,
+                            struct err *err)
 {
-    static const char compact[] =
-        "INSERT INTO message_words (message_words) VALUES ('optimize');"
-        "INSERT INTO title_words (title_words) VALUES ('optimize')";
-    sqlite3_stmt *stmt;
-    if (db_prepare(st, "DELETE FROM chats WHERE id = ?1", &stmt, err) < 0 ||
-        change(st, stmt, id, err) < 0)
-        return -1;
-    return db_script(st, compact, sizeof compact - 1, err);
+    return set_text(st, "UPDATE chats SET settings = ?2 WHERE id = ?1", id, settings,
+                    err);
 }
+
+int store_chat_set_draft(struct store *st, int64_t id, const char *draft, struct err *err)
+{
+    return set_text(st, "UPDATE chats SET draft = ?2 WHERE id = ?1", id, draft, err);
+}
+
+/* sql sets a column of chat ?1 to the number ?2, 0 being NULL. */
+static int set_id(struct store *st, const char *sql, int64_t id, int64_t value,
+                  struct err *err)
+{
+    sqlite3_stmt *stmt;
+    int rc = db_begin(st, true, err);
+    if (rc == 0)
+        rc = db_prepare(st, sql, &stmt, err);
+    if (rc == 0) {
+        db_bind_id(stmt, 2, value);
+        rc = change(st, stmt, id, err);
+    }
+    return db_end(st, rc, err);
+}
+
+int store_chat_set_leaf(struct store *st, int64_t id, int64_t leaf_id, struct err *err)
+{
+    return set_id(st, "UPDATE chats SET leaf_id = ?2 WHERE id = ?1", id, leaf_id, err);
+}
+
+int store_chat_set_pinned(struct store *st, int64_t id, bool pinned, struct err *err)
+{
+    return set_id(st, "UPDATE chats SET pinned = ?2 IS NOT NULL WHERE id = ?1", id,
+                  pinned, err);
+}
+
+/* ---- deleting ---------------------------------------------------------- */
 
 int store_chat_delete(struct store *st, int64_t id, struct err *err)
 {
+    static const char untidy[] =
+        "INSERT INTO settings (key, value) VALUES ('untidy', 'new') "
+        "ON CONFLICT (key) DO UPDATE SET value = excluded.value";
+    sqlite3_stmt *stmt;
     int rc = db_begin(st, true, err);
     if (rc == 0)
-        rc = delete_rows(st, id, err);
-    if (db_end(st, rc, err) < 0)
-        return -1;
-    schema_remove_backups(st);
-    db_empty_log(st);
-    return 0;
+        rc = db_prepare(st, "DELETE FROM chats WHERE id = ?1", &stmt, err);
+    if (rc == 0)
+        rc = change(st, stmt, id, err);
+    if (rc == 0)
+        rc = db_script(st, untidy, sizeof untidy - 1, err);
+    return db_end(st, rc, err);
 }

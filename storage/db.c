@@ -10,8 +10,6 @@
 
 #include <string.h>
 
-#define EMPTY_LOG_MS 2000
-
 bool db_is_memory(const struct store *st)
 {
     return !strcmp(st->path, ":memory:");
@@ -181,11 +179,17 @@ void db_wait_for_others(struct store *st)
     sqlite3_busy_handler(st->db, wait_for_lock, st);
 }
 
-void db_empty_log(struct store *st)
+bool db_empty_log(struct store *st)
 {
-    st->wait_ms = EMPTY_LOG_MS;
-    sqlite3_exec(st->db, "PRAGMA wal_checkpoint(TRUNCATE)", NULL, NULL, NULL);
+    sqlite3_stmt *stmt;
+    bool emptied = false;
+    st->wait_ms = 0;
+    if (db_prepare(st, "PRAGMA wal_checkpoint(TRUNCATE)", &stmt, NULL) == 0) {
+        emptied = db_step(st, stmt, NULL) > 0 && sqlite3_column_int(stmt, 0) == 0;
+        sqlite3_reset(stmt);
+    }
     st->wait_ms = DB_WAIT_MS;
+    return emptied;
 }
 
 /* ---- values ------------------------------------------------------------ */

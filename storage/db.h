@@ -56,9 +56,9 @@ int db_begin(struct store *st, bool durable, struct err *err);
 int db_end(struct store *st, int rc, struct err *err);
 
 /* Moves what the log holds into the file and cuts the log to nothing, so that
- * deleted texts are in neither. If another program is in the way for long, the
- * last one to close the database does it. */
-void db_empty_log(struct store *st);
+ * deleted texts are in neither. False if another program is in the way; the last
+ * one to close the database does it, too. */
+bool db_empty_log(struct store *st);
 
 /* NULL is bound as NULL. The bytes must live until the statement is reset. */
 void db_bind_text(sqlite3_stmt *stmt, int i, const char *s, size_t bytes);

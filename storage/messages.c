@@ -49,7 +49,7 @@ static int check(struct store *st, const struct message *m, struct err *err)
     return 0;
 }
 
-/* Parameters 1 to 13: what an answer gains while it is written. */
+/* Parameters 1 to 16: what an answer gains while it is written. */
 static void bind_content(sqlite3_stmt *stmt, const struct message *m)
 {
     const struct message_stats *s = &m->stats;
@@ -69,13 +69,16 @@ static void bind_content(sqlite3_stmt *stmt, const struct message *m)
     sqlite3_bind_double(stmt, 11, isfinite(s->prefill_tps) ? s->prefill_tps : 0);
     sqlite3_bind_double(stmt, 12, isfinite(s->decode_tps) ? s->decode_tps : 0);
     sqlite3_bind_int(stmt, 13, m->state != STATE_PARTIAL);
+    db_bind_text(stmt, 14, m->model, m->model ? strlen(m->model) : 0);
+    sqlite3_bind_int64(stmt, 15, s->thinking_tokens);
+    sqlite3_bind_double(stmt, 16, isfinite(s->thinking_ms) ? s->thinking_ms : 0);
 }
 
 #define MESSAGE_COLUMNS                                                     \
     "m.id, m.chat_id, m.parent_id, m.role, m.state, m.created_ms, m.text, " \
     "m.thinking, m.ids, m.ids_model, m.prompt_tokens, m.reused_tokens, "    \
     "m.evaluated_tokens, m.generated_tokens, m.ttft_ms, m.prefill_tps, "    \
-    "m.decode_tps"
+    "m.decode_tps, m.model, m.thinking_tokens, m.thinking_ms"
 
 static struct message_stats read_stats(sqlite3_stmt *stmt, int column)
 {
@@ -87,6 +90,8 @@ static struct message_stats read_stats(sqlite3_stmt *stmt, int column)
         .ttft_ms = sqlite3_column_double(stmt, column + 4),
         .prefill_tps = sqlite3_column_double(stmt, column + 5),
         .decode_tps = sqlite3_column_double(stmt, column + 6),
+        .thinking_tokens = (uint32_t)sqlite3_column_int64(stmt, column + 8),
+        .thinking_ms = sqlite3_column_double(stmt, column + 9),
     };
 }
 
@@ -113,8 +118,9 @@ static int read_message(sqlite3_stmt *stmt, struct message *m, struct err *err)
         .ids = ids ? ids_decode(ids, ids_bytes / 4) : NULL,
         .ids_model = db_text(stmt, 9, NULL),
         .stats = read_stats(stmt, 10),
-        .siblings = (uint32_t)sqlite3_column_int64(stmt, 17),
-        .sibling_index = (uint32_t)sqlite3_column_int64(stmt, 18),
+        .model = db_text(stmt, 17, NULL),
+        .siblings = (uint32_t)sqlite3_column_int64(stmt, 20),
+        .sibling_index = (uint32_t)sqlite3_column_int64(stmt, 21),
     };
     m->text = db_text_or_empty(stmt, 6, &m->text_bytes);
     m->thinking = db_text(stmt, 7, &m->thinking_bytes);
@@ -129,18 +135,19 @@ static int insert(struct store *st, const struct message *m, int64_t created_ms,
     static const char sql[] =
         "INSERT INTO messages (state, text, thinking, ids, ids_model, prompt_tokens, "
         "reused_tokens, evaluated_tokens, generated_tokens, ttft_ms, prefill_tps, "
-        "decode_tps, searchable, chat_id, parent_id, role, created_ms) VALUES (?1, ?2, "
-        "?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17) "
+        "decode_tps, searchable, model, thinking_tokens, thinking_ms, chat_id, "
+        "parent_id, role, created_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, "
+        "?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20) "
         "RETURNING id";
     const char *role = role_name(m->role);
     sqlite3_stmt *stmt;
     if (db_prepare(st, sql, &stmt, err) < 0)
         return -1;
     bind_content(stmt, m);
-    sqlite3_bind_int64(stmt, 14, m->chat_id);
-    db_bind_id(stmt, 15, m->parent_id);
-    db_bind_text(stmt, 16, role, strlen(role));
-    sqlite3_bind_int64(stmt, 17, created_ms);
+    sqlite3_bind_int64(stmt, 17, m->chat_id);
+    db_bind_id(stmt, 18, m->parent_id);
+    db_bind_text(stmt, 19, role, strlen(role));
+    sqlite3_bind_int64(stmt, 20, created_ms);
     if (db_step(st, stmt, err) < 0)
         return -1;
     *id = sqlite3_column_int64(stmt, 0);
@@ -188,12 +195,13 @@ static int rewrite(struct store *st, const struct message *m, struct err *err)
         "UPDATE messages SET state = ?1, text = ?2, thinking = ?3, ids = ?4, "
         "ids_model = ?5, prompt_tokens = ?6, reused_tokens = ?7, evaluated_tokens = ?8, "
         "generated_tokens = ?9, ttft_ms = ?10, prefill_tps = ?11, decode_tps = ?12, "
-        "searchable = ?13 WHERE id = ?14";
+        "searchable = ?13, model = ?14, thinking_tokens = ?15, thinking_ms = ?16 "
+        "WHERE id = ?17";
     sqlite3_stmt *stmt;
     if (db_prepare(st, sql, &stmt, err) < 0)
         return -1;
     bind_content(stmt, m);
-    sqlite3_bind_int64(stmt, 14, m->id);
+    sqlite3_bind_int64(stmt, 17, m->id);
     if (db_run(st, stmt, err) < 0)
         return -1;
     if (sqlite3_changes(st->db) == 0)

@@ -104,3 +104,36 @@ CREATE TABLE snapshots (
     used_ms INTEGER NOT NULL
 ) WITHOUT ROWID;
 CREATE INDEX snapshots_chat ON snapshots (chat_id);
+
+-- version 3
+
+-- What the list shows without reading messages, kept by triggers; what a
+-- conversation was given: its title by whom (0 its first message, 1 a model,
+-- 2 the user), its own settings, and text that was typed but not sent.
+ALTER TABLE chats ADD COLUMN n_messages INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE chats ADD COLUMN n_bytes INTEGER NOT NULL DEFAULT 0; -- of texts
+ALTER TABLE chats ADD COLUMN pinned INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE chats ADD COLUMN title_source INTEGER NOT NULL DEFAULT 2;
+ALTER TABLE chats ADD COLUMN model_path TEXT NOT NULL DEFAULT '';
+ALTER TABLE chats ADD COLUMN settings TEXT NOT NULL DEFAULT '';
+ALTER TABLE chats ADD COLUMN draft TEXT NOT NULL DEFAULT '';
+UPDATE chats SET (n_messages, n_bytes) = (
+    SELECT count(*), coalesce(sum(length(CAST(text AS BLOB))), 0)
+    FROM messages WHERE chat_id = chats.id);
+
+ALTER TABLE messages ADD COLUMN model TEXT; -- that wrote it
+ALTER TABLE messages ADD COLUMN thinking_tokens INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE messages ADD COLUMN thinking_ms REAL NOT NULL DEFAULT 0;
+
+CREATE TRIGGER message_counted AFTER INSERT ON messages BEGIN
+    UPDATE chats SET n_messages = n_messages + 1,
+        n_bytes = n_bytes + length(CAST(new.text AS BLOB)) WHERE id = new.chat_id;
+END;
+CREATE TRIGGER message_resized AFTER UPDATE OF text ON messages BEGIN
+    UPDATE chats SET n_bytes = n_bytes + length(CAST(new.text AS BLOB))
+        - length(CAST(old.text AS BLOB)) WHERE id = new.chat_id;
+END;
+CREATE TRIGGER message_uncounted AFTER DELETE ON messages BEGIN
+    UPDATE chats SET n_messages = n_messages - 1,
+        n_bytes = n_bytes - length(CAST(old.text AS BLOB)) WHERE id = old.chat_id;
+END;

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "storage/db.h"
 #include "storage/schema.h"
+#include "storage/tidy.h"
 #include "storage/words.h"
 
 #include <errno.h>
@@ -148,7 +149,7 @@ int store_open_schema(struct store **out, const char *path, const char *schema,
         goto fail;
     st->version = latest;
     if (db_script(st, references, sizeof references - 1, err) < 0 ||
-        index_leftovers(st, err) < 0)
+        index_leftovers(st, err) < 0 || tidy_rebuild(st, err) < 0)
         goto fail;
     *out = st;
     return 0;

@@ -31,18 +31,36 @@ char *store_default_path(struct err *err);
 
 int store_chat_new(struct store *st, const char *title, const char *model, int64_t *id,
                    struct err *err);
-/* Newest first. The caller releases the list. */
+/* Those that are pinned, then the others, newest first. The caller releases the
+ * list. */
 int store_chat_list(struct store *st, struct chat_list *out, struct err *err);
 int store_chat_get(struct store *st, int64_t id, struct chat *out, struct err *err);
 /* The chat last written to; *id is 0 when there is none. */
 int store_chat_last(struct store *st, int64_t *id, struct err *err);
+/* The user's title. store_chat_propose: a model's, which changes nothing once the
+ * user gave one. */
 int store_chat_rename(struct store *st, int64_t id, const char *title, struct err *err);
+int store_chat_propose(struct store *st, int64_t id, const char *title, struct err *err);
 int store_chat_set_model(struct store *st, int64_t id, const char *model,
+                         const char *path, struct err *err);
+int store_chat_set_settings(struct store *st, int64_t id, const char *settings,
+                            struct err *err);
+int store_chat_set_draft(struct store *st, int64_t id, const char *draft,
                          struct err *err);
+int store_chat_set_pinned(struct store *st, int64_t id, bool pinned, struct err *err);
+/* leaf_id 0: nothing is shown. */
 int store_chat_set_leaf(struct store *st, int64_t id, int64_t leaf_id, struct err *err);
-/* Removes the chat, its messages and their search rows; the freed pages are
- * overwritten (secure_delete) and the WAL is checkpointed. */
+/* Removes the chat and its messages; neither list nor search finds them any more.
+ * What the file still holds of their words goes with store_tidy. */
 int store_chat_delete(struct store *st, int64_t id, struct err *err);
+/* One step, of about 10 ms, towards a file without a trace of deleted chats: the
+ * search index is rewritten piece by piece, freed pages are overwritten
+ * (secure_delete), the log is emptied, the copies that migrations made are
+ * removed. *more: call again; what is left when the program ends waits for the
+ * next one. *blocked: another program is in the way, wait before. */
+int store_tidy(struct store *st, bool *more, bool *blocked, struct err *err);
+/* All steps, for so long at most; whatever is left then is no failure. */
+int store_tidy_all(struct store *st, int timeout_ms, struct err *err);
 
 /* ---- messages ---------------------------------------------------------- */
 
@@ -76,7 +94,8 @@ struct hit_list {
 /* Full-text search over titles and message texts; words are matched as
  * prefixes, all of them in one text, any characters are allowed. Where that
  * finds nothing, the whole of words is looked for as a part of message texts.
- * Titles first, then best first, at most max. A hit in a title has the chat's
+ * Words of one or two letters only match whole
+ * words. Titles first, then the newest, at most max. A hit in a title has the chat's
  * leaf as its message. */
 int store_search(struct store *st, const char *words, size_t max, struct hit_list *out,
                  struct err *err);

@@ -42,6 +42,7 @@ void message_release(struct message *m)
     free(m->thinking);
     free(m->ids);
     free(m->ids_model);
+    free(m->model);
     *m = (struct message){ 0 };
 }
 
@@ -57,6 +58,9 @@ void chat_release(struct chat *c)
 {
     free(c->title);
     free(c->model);
+    free(c->model_path);
+    free(c->settings);
+    free(c->draft);
     *c = (struct chat){ 0 };
 }
 

@@ -3,18 +3,19 @@
 #ifndef BASE_RECORD_H
 #define BASE_RECORD_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #define ROLES(X) X(SYSTEM, "system") X(USER, "user") X(ASSISTANT, "assistant")
-#define STATES(X)                                                             \
-    X(COMPLETE, "complete") /* nothing more will come */                      \
+#define STATES(X)                                                              \
+    X(COMPLETE, "complete") /* nothing more will come */                       \
     X(PARTIAL, "partial")   /* being written, or the program died meanwhile */ \
-    X(STOPPED, "stopped")   /* the user ended it */                           \
-    X(LENGTH, "length")     /* a token limit ended it */                      \
+    X(STOPPED, "stopped")   /* the user ended it */                            \
+    X(LENGTH, "length")     /* a token limit ended it */                       \
     X(FAILED, "failed")     /* the engine failed; the text so far is kept */
 
-#define ROLE_ROW(name, text) ROLE_##name,
+#define ROLE_ROW(name, text)  ROLE_##name,
 #define STATE_ROW(name, text) STATE_##name,
 enum role { ROLES(ROLE_ROW) ROLE_COUNT };
 enum message_state { STATES(STATE_ROW) STATE_COUNT };
@@ -30,11 +31,13 @@ struct message_stats {
     double ttft_ms;            /* request to first token */
     double prefill_tps;        /* evaluated tokens a second */
     double decode_tps;         /* generated tokens a second after the first */
+    uint32_t thinking_tokens;  /* of those generated */
+    double thinking_ms;        /* from the first of these to the last */
 };
 
 /* One node of a conversation's tree. */
 struct message {
-    int64_t id;        /* 0 while not stored */
+    int64_t id; /* 0 while not stored */
     int64_t chat_id;
     int64_t parent_id; /* 0: a root */
     enum role role;
@@ -42,12 +45,13 @@ struct message {
     int64_t created_ms; /* since 1970, UTC */
     char *text;         /* visible text, NUL-terminated, never NULL */
     size_t text_bytes;
-    char *thinking;     /* reasoning text or NULL */
+    char *thinking; /* reasoning text or NULL */
     size_t thinking_bytes;
-    int32_t *ids;       /* exact token ids of the whole turn as evaluated, or
-                         * NULL; they belong to the tokenizer of ids_model */
+    int32_t *ids; /* exact token ids of the whole turn as evaluated, or
+                   * NULL; they belong to the tokenizer of ids_model */
     size_t n_ids;
-    char *ids_model;    /* fingerprint of the tokenizer of ids, or NULL */
+    char *ids_model; /* fingerprint of the tokenizer of ids, or NULL */
+    char *model;     /* name of the model that wrote it, or NULL */
     struct message_stats stats;
     uint32_t siblings, sibling_index; /* versions of this turn, 0-based index */
 };
@@ -57,6 +61,9 @@ struct message_list {
     size_t len;
 };
 
+/* Who gave a conversation its title; a later one may replace an earlier one's. */
+enum title_source { TITLE_FIRST_MESSAGE, TITLE_MODEL, TITLE_USER };
+
 struct chat {
     int64_t id;
     char *title; /* never NULL, may be empty */
@@ -64,6 +71,13 @@ struct chat {
     int64_t created_ms, updated_ms;
     int64_t leaf_id;     /* message at the end of the shown branch, 0: none */
     uint32_t n_messages; /* on all branches */
+    uint64_t n_bytes;    /* of their texts */
+    bool pinned;
+    enum title_source title_source;
+    /* Only where one chat is asked for, else NULL. */
+    char *model_path; /* file of the last model used, may be empty */
+    char *settings;   /* of this conversation alone, as app/preset.h has them */
+    char *draft;      /* typed and not sent yet */
 };
 
 struct chat_list {

@@ -261,7 +261,7 @@ static void open_newer(const char *path, int i)
     struct store *st = NULL;
     struct buf schema = BUF_INIT;
     buf_printf(&schema,
-               "%s\n-- version 3\nUPDATE chats SET title = title || '+';\n"
+               "%s\n-- version 4\nUPDATE chats SET title = title || '+';\n"
                "CREATE TABLE once (a);\n",
                schema_text());
     if (store_open_schema(&st, path, schema.v, &err) < 0)
@@ -284,7 +284,7 @@ static void test_migrated_together(void)
         store_close(st);
         run_together(6, open_newer, s.db);
         char *now = dump(s.db);
-        CHECK(strncmp(now, "3|", 2) == 0 && strstr(now, "|old+|") && !strstr(now, "++"));
+        CHECK(strncmp(now, "4|", 2) == 0 && strstr(now, "|old+|") && !strstr(now, "++"));
         free(now);
     }
     scratch_leave(&s);

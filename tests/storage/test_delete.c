@@ -2,9 +2,13 @@
  * data directory, checked on the raw bytes. */
 #include "tests/storage/scratch.h"
 
+#include "base/fault.h"
 #include "storage/schema.h"
 
 #include <dirent.h>
+#include <signal.h>
+
+enum { TIDY_MS = 20000 };
 
 /* Occurrences of a word in the bytes of all files of the data directory; case
  * is folded, as the search index keeps words in lower case. */
@@ -52,7 +56,7 @@ static int64_t secret_chat(struct store *st)
     char thinking[] = "thinkingsecret zyxomma";
     int64_t chat = new_chat(st, "about the vexillum");
     OK(store_chat_rename(st, chat, "Quetzwort instead", &err));
-    OK(store_chat_set_model(st, chat, "modelsecret", &err));
+    OK(store_chat_set_model(st, chat, "modelsecret", "", &err));
     int64_t u = add(st, chat, 0, ROLE_USER, "what is a zyxomma?");
     struct message m = make_message(chat, u, ROLE_ASSISTANT, "");
     m.state = STATE_PARTIAL;
@@ -101,6 +105,7 @@ static void test_no_trace(void)
     OK(store_chat_delete(st, second, &err));
     CHECK(traces("zyxommatite") > 0); /* those of the other one */
     OK(store_chat_delete(st, chat, &err));
+    OK(store_tidy_all(st, TIDY_MS, &err));
     CHECK(all_traces() == 0); /* while the program still runs */
     check_integrity(st);
     OK(store_search(st, "zyxomma", 10, &hits, &err));
@@ -129,6 +134,7 @@ static void test_two_programs(void)
     OK(store_chat_get(other, chat, &c, &err));
     chat_release(&c);
     OK(store_chat_delete(st, chat, &err));
+    OK(store_tidy_all(st, TIDY_MS, &err));
     CHECK(all_traces() == 0);
     FAILS(store_chat_get(other, chat, &c, &err), "no conversation");
     public_chat(other, 2);
@@ -150,6 +156,10 @@ static void test_reader_in_the_way(void)
     REQUIRE(sqlite3_exec(other->db, "BEGIN; SELECT count(*) FROM messages", 0, 0, 0) ==
             0);
     OK(store_chat_delete(st, chat, &err));
+    bool more = true, blocked = false;
+    for (int i = 0; i < 100 && more && !blocked; i++)
+        OK(store_tidy(st, &more, &blocked, &err));
+    CHECK(more && blocked && all_traces() > 0);
     REQUIRE(sqlite3_exec(other->db, "COMMIT", 0, 0, 0) == 0);
     store_close(st);
     store_close(other);
@@ -167,16 +177,148 @@ static void test_backups_go(void)
     int64_t chat = secret_chat(st);
     store_close(st);
     struct buf schema = BUF_INIT;
-    buf_printf(&schema, "%s\n-- version 3\nCREATE TABLE more (a);\n", schema_text());
+    buf_printf(&schema, "%s\n-- version 4\nCREATE TABLE more (a);\n", schema_text());
     REQUIRE(store_open_schema(&st, s.db, schema.v, &err) == 0);
-    CHECK(access("tern/tern.db.v2.bak", F_OK) == 0);
+    CHECK(access("tern/tern.db.v3.bak", F_OK) == 0);
     OK(store_chat_delete(st, chat, &err));
-    CHECK(access("tern/tern.db.v2.bak", F_OK) < 0);
+    OK(store_tidy_all(st, TIDY_MS, &err));
+    CHECK(access("tern/tern.db.v3.bak", F_OK) < 0);
     CHECK(all_traces() == 0);
     store_close(st);
     buf_release(&schema);
     scratch_leave(&s);
 }
 
-TEST_MAIN(T(test_no_trace), T(test_two_programs), T(test_reader_in_the_way),
+/* A large index is not rewritten at one go: other things are done between the
+ * steps, and a program that dies in the middle leaves the rest to the next one. */
+static void test_in_steps(void)
+{
+    struct scratch s;
+    struct err err;
+    int status, steps = 0;
+    scratch_enter(&s);
+    struct store *st = open_store(s.db);
+    struct buf text = BUF_INIT;
+    int64_t chat = secret_chat(st), big = new_chat(st, "big"), parent = 0;
+    for (int i = 0; i < 40; i++) {
+        buf_truncate(&text, 0);
+        for (int k = 0; k < 2000; k++)
+            buf_printf(&text, "word%d of%d ", i * 2000 + k, k % 97);
+        parent = add(st, big, parent, ROLE_USER, text.v);
+    }
+    buf_release(&text);
+    store_close(st);
+    pid_t pid = fork();
+    if (pid == 0) {
+        bool more, blocked;
+        st = open_store(s.db);
+        OK(store_chat_delete(st, chat, &err));
+        OK(store_tidy(st, &more, &blocked, &err));
+        raise(more ? SIGKILL : SIGTERM);
+    }
+    REQUIRE(waitpid(pid, &status, 0) == pid && WIFSIGNALED(status));
+    CHECK(WTERMSIG(status) == SIGKILL);
+    st = open_store(s.db);
+    for (bool more = true, blocked; more && steps < 100; steps++) {
+        OK(store_tidy(st, &more, &blocked, &err));
+        CHECK(!blocked);
+        parent = add(st, big, parent, ROLE_USER, "between two steps");
+    }
+    printf("# %d steps\n", steps);
+    CHECK(steps > 3 && steps < 100);
+    bool more = true, blocked = true;
+    OK(store_tidy(st, &more, &blocked, &err));
+    CHECK(!more && !blocked);
+    CHECK(all_traces() == 0);
+    check_integrity(st);
+    store_close(st);
+    CHECK(all_traces() == 0);
+    scratch_leave(&s);
+}
+
+/* How many levels the list of the index's parts has. */
+static int levels(struct store *st)
+{
+    sqlite3_stmt *stmt;
+    int n = 0;
+    REQUIRE(sqlite3_prepare_v2(st->db,
+                               "SELECT block FROM message_words_data WHERE id = 10", -1,
+                               &stmt, NULL) == SQLITE_OK);
+    if (sqlite3_step(stmt) == SQLITE_ROW) {
+        const unsigned char *b = sqlite3_column_blob(stmt, 0);
+        n = b[4] < 0x80 ? b[4] : (b[4] & 0x7f) << 7 | b[5];
+    }
+    sqlite3_finalize(stmt);
+    return n;
+}
+
+/* SQLite 3.40 cannot read an index whose parts were put together 1,300 times. */
+static void test_many_deletions(void)
+{
+    static const char put_together[] =
+        "INSERT INTO messages (chat_id, role, state, created_ms, text, prompt_tokens, "
+        "reused_tokens, evaluated_tokens, generated_tokens, ttft_ms, prefill_tps, "
+        "decode_tps, searchable) SELECT id, 'user', 'complete', 1, 'steady words', 0, 0, "
+        "0, 0, 0, 0, 0, 1 FROM chats LIMIT 1;"
+        "INSERT INTO message_words (message_words, rank) VALUES ('merge', -64)";
+    struct scratch s;
+    struct err err;
+    struct hit_list hits;
+    bool more, blocked;
+    scratch_enter(&s);
+    struct store *st = open_store(s.db);
+    new_chat(st, "kept");
+    REQUIRE(sqlite3_exec(st->db, "PRAGMA synchronous = OFF", 0, 0, 0) == 0);
+    size_t added = 0;
+    for (; levels(st) < 1210 && added < 2000; added++)
+        REQUIRE(sqlite3_exec(st->db, put_together, 0, 0, 0) == 0);
+    int64_t chat = secret_chat(st);
+    OK(store_chat_delete(st, chat, &err));
+    OK(store_tidy(st, &more, &blocked, &err));
+    CHECK(more && blocked); /* not now, and nothing breaks */
+    store_close(st);
+    st = open_store(s.db);
+    OK(store_tidy_all(st, TIDY_MS, &err));
+    CHECK(all_traces() == 0);
+    OK(store_search(st, "words", 2000, &hits, &err));
+    CHECK(hits.len == added && levels(st) < 10);
+    hit_list_release(&hits);
+    check_integrity(st);
+    store_close(st);
+    scratch_leave(&s);
+}
+
+/* Whatever fails on the way is done later. */
+static void test_tidying_fails(void)
+{
+    struct scratch s;
+    struct err err;
+    bool fired = true;
+    unsigned n = 1;
+    scratch_enter(&s);
+    struct store *st = open_store(s.db);
+    public_chat(st, 0);
+    for (; fired && n < 200; n++) {
+        bool more = true, blocked;
+        int rc = 0, tries = 0;
+        int64_t chat = new_chat(st, "quetzwort");
+        add(st, chat, 0, ROLE_USER, "a zyxomma and a jabberglyph");
+        OK(store_chat_delete(st, chat, &err));
+        fault_arm(FAULT_SQL, n);
+        while (rc == 0 && more && tries++ < 100)
+            rc = store_tidy(st, &more, &blocked, &err);
+        fired = fault_disarm(FAULT_SQL);
+        CHECK(rc == 0 || (fired && strstr(err.text, "full")));
+        CHECK(rc < 0 || all_traces() == 0);
+    }
+    CHECK(n > 5 && !fired);
+    OK(store_tidy_all(st, TIDY_MS, &err));
+    CHECK(all_traces() == 0);
+    check_integrity(st);
+    store_close(st);
+    scratch_leave(&s);
+}
+
+TEST_MAIN(T(test_no_trace), T(test_tidying_fails), T(test_in_steps),
+          T(test_many_deletions), T(test_two_programs), T(test_reader_in_the_way),
           T(test_backups_go))

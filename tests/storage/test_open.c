@@ -12,14 +12,14 @@
 
 /* A later version: a new column, a table made anew, and a changed index. */
 static const char next_version[] =
-    "\n-- version 3\n"
-    "ALTER TABLE chats ADD COLUMN pinned INTEGER NOT NULL DEFAULT 0;\n"
+    "\n-- version 4\n"
+    "ALTER TABLE chats ADD COLUMN starred INTEGER NOT NULL DEFAULT 0;\n"
     "CREATE TABLE settings2 (key TEXT PRIMARY KEY, value TEXT NOT NULL, at INTEGER);\n"
     "INSERT INTO settings2 (key, value) SELECT key, value || '!' FROM settings;\n"
     "DROP TABLE settings; -- a comment; with a semicolon\n"
     "ALTER TABLE settings2 RENAME TO settings;\n"
-    "\n-- version 4\n"
-    "UPDATE chats SET pinned = 1 WHERE title = 'kept';\n";
+    "\n-- version 5\n"
+    "UPDATE chats SET starred = 1 WHERE title = 'kept';\n";
 
 /* The shipped schema followed by more. malloced. */
 static char *schema_with(const char *more)
@@ -135,8 +135,8 @@ static void test_newer_is_left_alone(void)
     REQUIRE(store_open_schema(&st, s.db, newer, &err) == 0);
     store_close(st);
     char *before = read_file(s.db, &bytes);
-    FAILS(store_open(&st, s.db, &err), "version 4");
-    CHECK(!st && strstr(err.text, "2") && strstr(err.text, s.db));
+    FAILS(store_open(&st, s.db, &err), "version 5");
+    CHECK(!st && strstr(err.text, "up to 3") && strstr(err.text, s.db));
     CHECK(same_bytes(s.db, before, bytes));
     free(before);
 
@@ -259,8 +259,8 @@ static void test_older_is_migrated(void)
     scratch_enter(&s);
     make_old(s.db);
     char *before = dump(s.db), *newer = schema_with(next_version);
-    char *backup = path_with(&s, ".v2.bak");
-    REQUIRE(schema_latest(schema_text()) == 2 && schema_latest(newer) == 4);
+    char *backup = path_with(&s, ".v3.bak");
+    REQUIRE(schema_latest(schema_text()) == 3 && schema_latest(newer) == 5);
     REQUIRE(store_open_schema(&st, s.db, newer, &err) == 0);
     check_integrity(st);
     OK(store_setting_get(st, "k", &value, &err));
@@ -271,8 +271,8 @@ static void test_older_is_migrated(void)
     hit_list_release(&hits);
     store_close(st);
     char *after = dump(s.db);
-    CHECK(strncmp(after, "4|", 2) == 0 && strstr(after, "|1|kept") == NULL);
-    CHECK(strstr(after, "pinned"));
+    CHECK(strncmp(after, "5|", 2) == 0 && strstr(after, "|1|kept") == NULL);
+    CHECK(strstr(after, "starred"));
     free(after);
 
     /* The copy holds the old version, and this program can use it. */
@@ -296,6 +296,46 @@ static void test_older_is_migrated(void)
     scratch_leave(&s);
 }
 
+/* What version 2 had to count for each list is counted once. */
+static void test_version_2(void)
+{
+    struct scratch s;
+    struct err err;
+    struct store *st = NULL;
+    struct chat_list l;
+    struct message_list path;
+    scratch_enter(&s);
+    const char *end = strstr(schema_text(), "\n-- version 3\n");
+    REQUIRE(end);
+    char *old = mem_strndup(schema_text(), (size_t)(end - schema_text()));
+    REQUIRE(store_open_schema(&st, s.db, old, &err) == 0);
+    REQUIRE(
+        sqlite3_exec(st->db,
+                     "INSERT INTO chats VALUES (3, 'kept', 'mini', 5, 6, 1, NULL);"
+                     "INSERT INTO chats VALUES (4, 'empty', '', 5, 6, 2, NULL);"
+                     "INSERT INTO messages VALUES (9, 3, NULL, 'user', 'complete', 7, "
+                     "'quokkas \xf0\x9f\x90\xa8', NULL, NULL, NULL, 1, 2, 3, 4, 5, 6, "
+                     "7, 1), (10, 3, 9, 'assistant', 'complete', 8, 'yes', 'hm', "
+                     "NULL, NULL, 1, 2, 3, 4, 5, 6, 7, 1);"
+                     "UPDATE chats SET leaf_id = 10 WHERE id = 3",
+                     0, 0, 0) == 0);
+    store_close(st);
+    st = open_store(s.db);
+    OK(store_chat_list(st, &l, &err));
+    REQUIRE(l.len == 2 && l.v[1].id == 3);
+    CHECK(l.v[0].n_messages == 0 && l.v[0].n_bytes == 0);
+    CHECK(l.v[1].n_messages == 2 && l.v[1].n_bytes == 8 + 4 + 3);
+    CHECK(l.v[1].title_source == TITLE_USER && !l.v[1].pinned);
+    chat_list_release(&l);
+    OK(store_path(st, 10, &path, &err));
+    CHECK(path.len == 2 && path.v[1].stats.decode_tps == 7 && !path.v[1].model);
+    message_list_release(&path);
+    check_integrity(st);
+    store_close(st);
+    free(old);
+    scratch_leave(&s);
+}
+
 /* What is only in the log of a killed program is in the copy, too. */
 static void test_backup_has_the_log(void)
 {
@@ -312,7 +352,7 @@ static void test_backup_has_the_log(void)
         raise(SIGKILL);
     }
     REQUIRE(waitpid(pid, &status, 0) == pid && WIFSIGNALED(status));
-    char *newer = schema_with(next_version), *backup = path_with(&s, ".v2.bak");
+    char *newer = schema_with(next_version), *backup = path_with(&s, ".v3.bak");
     REQUIRE(store_open_schema(&st, s.db, newer, &err) == 0);
     store_close(st);
     char *copy = dump(backup);
@@ -350,7 +390,7 @@ static void test_migration_faults(void)
             CHECK(rc == -1 && !st && err.text[0]);
             /* After its COMMIT a migration is done, whatever fails then. */
             char *now = dump(s.db);
-            CHECK(strncmp(now, "4|", 2) == 0 || strcmp(now, before) == 0);
+            CHECK(strncmp(now, "5|", 2) == 0 || strcmp(now, before) == 0);
             free(now);
         }
         CHECK(n > 1);
@@ -374,10 +414,10 @@ static void test_bad_migration(void)
     scratch_enter(&s);
     make_old(s.db);
     char *before = dump(s.db);
-    char *wrong = schema_with("\n-- version 3\nDELETE FROM messages; SELEKT 1;\n");
-    FAILS(store_open_schema(&st, s.db, wrong, &err), "version 3");
+    char *wrong = schema_with("\n-- version 4\nDELETE FROM messages; SELEKT 1;\n");
+    FAILS(store_open_schema(&st, s.db, wrong, &err), "version 4");
     free(wrong);
-    wrong = schema_with("\n-- version 3\nDELETE FROM messages;\n");
+    wrong = schema_with("\n-- version 4\nDELETE FROM messages;\n");
     FAILS(store_open_schema(&st, s.db, wrong, &err), "broken references");
     free(wrong);
     char *after = dump(s.db);
@@ -405,11 +445,11 @@ static void test_migration_killed(void)
     make_old(s.db);
     char *before = dump(s.db), *old = read_file(s.db, &bytes);
     char *newer =
-        schema_with("\n-- version 3\nCREATE TABLE filler (a);\n"
+        schema_with("\n-- version 4\nCREATE TABLE filler (a);\n"
                     "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n "
                     "WHERE i < 40000) "
                     "INSERT INTO filler SELECT randomblob(200) FROM n;\n"
-                    "ALTER TABLE chats ADD COLUMN pinned INTEGER NOT NULL DEFAULT 0;\n");
+                    "ALTER TABLE chats ADD COLUMN starred INTEGER NOT NULL DEFAULT 0;\n");
     for (int i = 0; i < 20; i++) {
         REQUIRE(system("rm -rf tern && mkdir tern") == 0);
         REQUIRE(file_write_atomic(s.db, old, bytes, &err) == 0);
@@ -427,7 +467,7 @@ static void test_migration_killed(void)
         if (!strcmp(now, before))
             old_left++;
         else
-            done += strncmp(now, "3|", 2) == 0;
+            done += strncmp(now, "4|", 2) == 0;
         CHECK(old_left + done == i + 1);
         free(now);
         REQUIRE(store_open_schema(&st, s.db, newer, &err) == 0);
@@ -455,7 +495,7 @@ static void test_migrated_meanwhile(void)
     char *newer = schema_with(next_version);
     REQUIRE(store_open_schema(&newer_st, s.db, newer, &err) == 0);
     struct message m = make_message(1, 1, ROLE_USER, "written by the old program");
-    FAILS(store_message_add(st, &m, &err), "from version 2 to 4");
+    FAILS(store_message_add(st, &m, &err), "from version 3 to 5");
     FAILS(store_chat_delete(st, 1, &err), "start this one again");
     store_close(st);
     check_integrity(newer_st);
@@ -508,6 +548,6 @@ static void test_not_writable(void)
 
 TEST_MAIN(T(test_modes), T(test_memory), T(test_default_path),
           T(test_newer_is_left_alone), T(test_other_programs_file), T(test_damaged_files),
-          T(test_older_is_migrated), T(test_backup_has_the_log), T(test_migration_faults),
-          T(test_bad_migration), T(test_migration_killed), T(test_migrated_meanwhile),
-          T(test_not_writable))
+          T(test_older_is_migrated), T(test_version_2), T(test_backup_has_the_log),
+          T(test_migration_faults), T(test_bad_migration), T(test_migration_killed),
+          T(test_migrated_meanwhile), T(test_not_writable))

@@ -163,8 +163,14 @@ static void test_version_one(void)
     REQUIRE(second);
     char *first = mem_strndup(schema_text(), (size_t)(second - schema_text()));
     REQUIRE(store_open_schema(&st, s.db, first, &err) == 0);
-    int64_t id = new_chat(st, "before");
-    add(st, id, 0, ROLE_USER, "written by version one");
+    int64_t id = 5;
+    REQUIRE(
+        sqlite3_exec(st->db,
+                     "INSERT INTO chats VALUES (5, 'before', 'mini', 5, 6, 1, NULL);"
+                     "INSERT INTO messages VALUES (9, 5, NULL, 'user', 'complete', 7, "
+                     "'written by version one', NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, "
+                     "1); UPDATE chats SET leaf_id = 9",
+                     0, 0, 0) == 0);
     store_close(st);
     st = open_store(s.db);
     CHECK(access("tern/tern.db.v1.bak", F_OK) == 0);

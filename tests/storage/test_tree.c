@@ -113,18 +113,38 @@ static void test_chats(void)
     CHECK(list.v[0].n_messages == 2 && list.v[0].leaf_id == m2);
     CHECK(list.v[1].n_messages == 0 && list.v[1].leaf_id == 0);
     CHECK_STR(list.v[2].title, "");
+    CHECK(list.v[0].n_bytes == 6 && list.v[1].n_bytes == 0);
     chat_list_release(&list);
+
+    /* Pinned ones come first, in the same order among themselves. */
+    OK(store_chat_set_pinned(st, b, true, &err));
+    OK(store_chat_set_pinned(st, d, true, &err));
+    OK(store_chat_set_pinned(st, d, true, &err));
+    OK(store_chat_list(st, &list, &err));
+    REQUIRE(list.len == 3);
+    CHECK(list.v[0].id == d && list.v[1].id == b && list.v[2].id == a);
+    CHECK(list.v[0].pinned && list.v[1].pinned && !list.v[2].pinned);
+    chat_list_release(&list);
+    OK(store_chat_last(st, &id, &err));
+    CHECK(id == a);
+    OK(store_chat_set_pinned(st, b, false, &err));
+    OK(store_chat_set_pinned(st, d, false, &err));
 
     /* Renaming, another model and another branch are not writing to it. */
     OK(store_chat_rename(
         st, b, "it's \"b\" \xf0\x9f\x91\xa9\xe2\x80\x8d\xf0\x9f\x9a\x80\n%s", &err));
-    OK(store_chat_set_model(st, b, "27b", &err));
+    OK(store_chat_set_model(st, b, "27b", "models/27b.gguf", &err));
+    OK(store_chat_set_settings(st, b, "temperature = 0.5\n", &err));
+    OK(store_chat_set_draft(st, b, "half a sen", &err));
     OK(store_chat_set_leaf(st, a, m1, &err));
     OK(store_chat_last(st, &id, &err));
     CHECK(id == a);
     OK(store_chat_get(st, b, &c, &err));
     CHECK_STR(c.title, "it's \"b\" \xf0\x9f\x91\xa9\xe2\x80\x8d\xf0\x9f\x9a\x80\n%s");
     CHECK_STR(c.model, "27b");
+    CHECK_STR(c.model_path, "models/27b.gguf");
+    CHECK_STR(c.settings, "temperature = 0.5\n");
+    CHECK_STR(c.draft, "half a sen");
     CHECK(c.created_ms > 1700000000000 && c.updated_ms >= c.created_ms);
     chat_release(&c);
     OK(store_chat_get(st, a, &c, &err));
@@ -139,6 +159,33 @@ static void test_chats(void)
     OK(store_message_update(st, &m, &err));
     OK(store_chat_last(st, &id, &err));
     CHECK(id == a && m3 > m2);
+    OK(store_chat_get(st, a, &c, &err));
+    CHECK(c.n_messages == 2 && c.n_bytes == 3 + 12);
+    chat_release(&c);
+    check_integrity(st);
+    store_close(st);
+}
+
+/* A title that was made gives way to a better one, never the user's. */
+static void test_title_sources(void)
+{
+    struct err err;
+    struct chat c;
+    struct store *st = open_store(":memory:");
+    int64_t chat = new_chat(st, "first words");
+    OK(store_chat_propose(st, chat, "a model's", &err));
+    OK(store_chat_get(st, chat, &c, &err));
+    CHECK_STR(c.title, "a model's");
+    CHECK(c.title_source == TITLE_MODEL);
+    chat_release(&c);
+    OK(store_chat_propose(st, chat, "a model's again", &err));
+    OK(store_chat_rename(st, chat, "mine", &err));
+    OK(store_chat_propose(st, chat, "too late", &err));
+    OK(store_chat_get(st, chat, &c, &err));
+    CHECK_STR(c.title, "mine");
+    CHECK(c.title_source == TITLE_USER);
+    chat_release(&c);
+    FAILS(store_chat_propose(st, 77, "x", &err), "77");
     check_integrity(st);
     store_close(st);
 }
@@ -192,7 +239,7 @@ static void test_refused(void)
 
     FAILS(store_chat_get(st, 77, &c, &err), "77");
     FAILS(store_chat_rename(st, 77, "x", &err), "77");
-    FAILS(store_chat_set_model(st, 77, "x", &err), "77");
+    FAILS(store_chat_set_model(st, 77, "x", "", &err), "77");
     FAILS(store_chat_set_leaf(st, 77, 0, &err), "77");
     FAILS(store_chat_delete(st, 77, &err), "77");
     FAILS(store_chat_set_leaf(st, b, ma, &err), "no such"); /* leaf of another */
@@ -222,7 +269,10 @@ static void check_same(const struct message *a, const struct message *b)
     if (a->ids && b->ids)
         CHECK(!memcmp(a->ids, b->ids, a->n_ids * sizeof *a->ids));
     CHECK_STR(a->ids_model ? a->ids_model : "NULL", b->ids_model ? b->ids_model : "NULL");
-    CHECK(!memcmp(&a->stats, &b->stats, sizeof a->stats));
+    CHECK_STR(a->model ? a->model : "NULL", b->model ? b->model : "NULL");
+    CHECK(!memcmp(&a->stats, &b->stats, offsetof(struct message_stats, thinking_tokens)));
+    CHECK(a->stats.thinking_tokens == b->stats.thinking_tokens);
+    CHECK(a->stats.thinking_ms == b->stats.thinking_ms);
 }
 
 /* Adds m, reads it back, changes it to m2 and reads it back, on a file that is
@@ -276,7 +326,8 @@ static void test_round_trips(void)
         .ids = ids,
         .n_ids = 8,
         .ids_model = print,
-        .stats = { 4294967295u, 1, 2, 3, 1.5, 1e300, 0.1 },
+        .model = print,
+        .stats = { 4294967295u, 1, 2, 3, 1.5, 1e300, 0.1, 4294967295u, 2.5 },
     };
     round_trip(s.db, plain, full);
     round_trip(s.db, full, plain);
@@ -395,6 +446,7 @@ static void test_settings(void)
     scratch_leave(&s);
 }
 
-TEST_MAIN(T(test_branches), T(test_deep), T(test_chats), T(test_ids_not_reused),
-          T(test_refused), T(test_round_trips), T(test_one_megabyte), T(test_odd_numbers),
-          T(test_strange_rows), T(test_settings))
+TEST_MAIN(T(test_branches), T(test_deep), T(test_chats), T(test_title_sources),
+          T(test_ids_not_reused), T(test_refused), T(test_round_trips),
+          T(test_one_megabyte), T(test_odd_numbers), T(test_strange_rows),
+          T(test_settings))
