@@ -141,6 +141,16 @@ static int search(struct app *a, const char *words, struct err *err)
     return 0;
 }
 
+static int pin(struct app *a, int64_t id, struct err *err)
+{
+    struct chat chat;
+    if (store_chat_get(a->d->store, id, &chat, err) < 0)
+        return -1;
+    int rc = store_chat_set_pinned(a->d->store, id, !chat.pinned, err);
+    chat_release(&chat);
+    return rc;
+}
+
 static void quit_try(struct app *a)
 {
     struct err err;
@@ -196,6 +206,8 @@ static int intent_do(struct app *a, const struct ui_intent *in, struct err *err)
     case UI_DELETE:
         a->untidy = true;
         return conversation_delete(c, in->id, err);
+    case UI_PIN:
+        return pin(a, in->id, err);
     case UI_REGENERATE:
         return conversation_regenerate(c, in->id, err);
     case UI_SIBLING:

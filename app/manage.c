@@ -29,6 +29,10 @@ static void chat_print_json(struct json_writer *w, const struct chat *c)
     json_int(w, c->updated_ms);
     json_key(w, "messages");
     json_int(w, c->n_messages);
+    json_key(w, "bytes");
+    json_int(w, (int64_t)c->n_bytes);
+    json_key(w, "pinned");
+    json_bool(w, c->pinned);
     json_close(w, '}');
 }
 
@@ -59,8 +63,8 @@ int cmd_ls(struct env *env, struct err *err)
     for (size_t i = 0; i < list.len; i++) {
         struct buf date = BUF_INIT;
         date_format(&date, list.v[i].updated_ms);
-        out_printf("%5lld  %s  %4u  ", (long long)list.v[i].id, buf_cstr(&date),
-                   list.v[i].n_messages);
+        out_printf("%5lld %c%s  %4u  ", (long long)list.v[i].id,
+                   list.v[i].pinned ? '^' : ' ', buf_cstr(&date), list.v[i].n_messages);
         out_line(list.v[i].title);
         buf_release(&date);
     }

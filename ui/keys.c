@@ -36,7 +36,8 @@ static const struct binding table[] = {
       "other version of a message" },
     { IN_CHAT, MOD(ALT, RIGHT), ACT_VERSION_NEXT, NULL, NULL },
     { IN_CHAT, ALT('c'), ACT_COPY, "Alt+C", "copy the last or the selected message" },
-    { IN_CHAT, ALT('x'), ACT_COPY_CODE, "Alt+X", "copy its last code block; again: the one before" },
+    { IN_CHAT, ALT('x'), ACT_COPY_CODE, "Alt+X",
+      "copy its last code block; again: the one before" },
     { IN_CHAT, CTRL('t'), ACT_THINKING, "Ctrl+T", "show or fold thinking" },
     { ANYWHERE, ALT('m'), ACT_MOUSE, "Alt+M", "mouse wheel on or off" },
 
@@ -90,6 +91,8 @@ static const struct binding table[] = {
     { IN_LIST, CTRL('r'), ACT_RENAME, NULL, NULL },
     { IN_LIST, KEY(F8), ACT_REMOVE, "Del, Ctrl+X", "in the list: delete (asks first)" },
     { IN_LIST, CTRL('x'), ACT_REMOVE, NULL, NULL },
+    { IN_LIST, ALT('p'), ACT_PIN, "Alt+P",
+      "in the list: pin to the top, or not any more" },
 
     { ANYWHERE, KEY(WHEEL_UP), ACT_LINE_UP, NULL, NULL },
     { ANYWHERE, KEY(WHEEL_DOWN), ACT_LINE_DOWN, NULL, NULL },

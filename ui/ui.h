@@ -17,8 +17,8 @@ struct ui;
 
 struct ui_params {
     bool mouse;
-    bool colours;     /* false also with NO_COLOR */
-    const char *history; /* newline-separated earlier inputs, oldest first, or NULL */
+    bool colours;         /* false also with NO_COLOR */
+    const char *history;  /* newline-separated earlier inputs, oldest first, or NULL */
     const char *commands; /* lines of the help screen about slash commands, or NULL */
 };
 
@@ -37,11 +37,11 @@ enum ui_phase { PHASE_LOADING, PHASE_IDLE, PHASE_PREFILL, PHASE_DECODE, PHASE_ER
 
 struct ui_status {
     enum ui_phase phase;
-    const char *model, *device;  /* names; sanitised by the UI */
-    const char *note;            /* slow paths, engine errors; "" or NULL: none */
+    const char *model, *device;     /* names; sanitised by the UI */
+    const char *note;               /* slow paths, engine errors; "" or NULL: none */
     uint64_t load_done, load_total; /* bytes, while loading */
     uint32_t prefill_done, prefill_total, reused; /* tokens */
-    uint32_t generated;          /* tokens of the running or last answer */
+    uint32_t generated; /* tokens of the running or last answer */
     uint32_t ctx_used, ctx_tokens;
     double ttft_ms, prefill_tps, decode_tps; /* 0: not known */
     uint64_t snapshot_bytes;
@@ -54,7 +54,7 @@ struct ui_model {
     const struct chat *chats;       /* the conversation list */
     size_t n_chats;
     struct ui_status status;
-    const char *notice;             /* one line above the input, or NULL */
+    const char *notice; /* one line above the input, or NULL */
 };
 
 /* Redraws what changed. Cost does not depend on the conversation's length. */
@@ -62,21 +62,22 @@ void ui_draw(struct ui *ui, const struct ui_model *m);
 
 /* ---- what the user wants ------------------------------------------------ */
 
-#define UI_INTENTS(X)                                                          \
-    X(NONE)                                                                    \
-    X(REDRAW)      /* view state changed: call ui_draw */                      \
-    X(SEND)        /* text: the message */                                     \
-    X(STOP)        /* end the running answer */                                \
-    X(QUIT)                                                                    \
-    X(NEW)         /* start a conversation */                                  \
-    X(OPEN)        /* id: chat, message_id: one to show on its branch, or 0 */ \
-    X(RENAME)      /* id: chat, text: title */                                 \
-    X(DELETE)      /* id: chat; already confirmed */                           \
-    X(REGENERATE)  /* id: the assistant message */                             \
-    X(EDIT)        /* id: the user message, text: its new version */           \
-    X(SIBLING)     /* id: message, delta: -1 or +1 */                          \
-    X(SEARCH)      /* text: words; answer with ui_set_hits */                  \
-    X(COMMAND)     /* text: a slash command that the UI does not handle */
+#define UI_INTENTS(X)                                                         \
+    X(NONE)                                                                   \
+    X(REDRAW) /* view state changed: call ui_draw */                          \
+    X(SEND)   /* text: the message */                                         \
+    X(STOP)   /* end the running answer */                                    \
+    X(QUIT)                                                                   \
+    X(NEW)        /* start a conversation */                                  \
+    X(OPEN)       /* id: chat, message_id: one to show on its branch, or 0 */ \
+    X(RENAME)     /* id: chat, text: title */                                 \
+    X(DELETE)     /* id: chat; already confirmed */                           \
+    X(PIN)        /* id: chat, to be pinned, or not any more if it is */      \
+    X(REGENERATE) /* id: the assistant message */                             \
+    X(EDIT)       /* id: the user message, text: its new version */           \
+    X(SIBLING)    /* id: message, delta: -1 or +1 */                          \
+    X(SEARCH)     /* text: words; answer with ui_set_hits */                  \
+    X(COMMAND)    /* text: a slash command that the UI does not handle */
 #define UI_INTENT_ROW(name) UI_##name,
 enum ui_intent_kind { UI_INTENTS(UI_INTENT_ROW) };
 #undef UI_INTENT_ROW

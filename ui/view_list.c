@@ -112,16 +112,65 @@ static const struct chat *chat_of(const struct ui_model *m, int64_t id)
     return NULL;
 }
 
-/* "2026-09-30 14:02   12 " in the last columns, where there is room for it. */
-static void draw_details(struct core *c, const struct chat *chat, int row, int end)
+/* "12 KB": three figures at most. */
+static void add_size(struct buf *b, uint64_t bytes)
 {
-    char text[64], when[32];
+    static const char *const units[] = { "B", "KB", "MB", "GB" };
+    double v = (double)bytes;
+    size_t unit = 0;
+    while (v >= 999.5 && unit + 1 < sizeof units / sizeof *units) {
+        v /= 1000;
+        unit++;
+    }
+    buf_printf(b, unit && v < 9.95 ? "%.1f %s" : "%.0f %s", v, units[unit]);
+}
+
+/* What stands in the columns on the right, in the order in which it goes when
+ * there is less room. */
+enum { COL_DATE = 18, COL_COUNT = 8, COL_SIZE = 9, COL_MODEL = 20 };
+
+static int details_cols(int cols)
+{
+    return cols < 50    ? 0
+           : cols < 70  ? COL_DATE + COL_COUNT
+           : cols < 100 ? COL_DATE + COL_COUNT + COL_SIZE
+                        : COL_DATE + COL_COUNT + COL_SIZE + COL_MODEL;
+}
+
+static void put_right(struct core *c, struct span at, const struct buf *b)
+{
+    int col = at.end - (int)utf8_width(buf_cstr(b), b->len);
+    at.col = col > at.col ? col : at.col;
+    screen_put(&c->screen, at, buf_cstr(b), b->len, STYLE_DIM);
+}
+
+static void draw_details(struct core *c, const struct chat *chat, int row, int col,
+                         int end)
+{
+    struct buf b = BUF_INIT;
+    char when[32];
     time_t t = (time_t)(chat->updated_ms / 1000);
     struct tm tm;
-    if (!localtime_r(&t, &tm) || strftime(when, sizeof when, "%Y-%m-%d %H:%M", &tm) == 0)
-        return;
-    int n = snprintf(text, sizeof text, "%5" PRIu32 "  %s", chat->n_messages, when);
-    screen_str(&c->screen, span(row, end - n, end), text, STYLE_DIM);
+    if (end - col >= COL_DATE + COL_COUNT + COL_SIZE + COL_MODEL) {
+        sanitize_line(&b, chat->model, strlen(chat->model));
+        screen_put(&c->screen, span(row, col + 2, col + COL_MODEL), buf_cstr(&b), b.len,
+                   STYLE_DIM);
+        col += COL_MODEL;
+    }
+    buf_truncate(&b, 0);
+    if (end - col >= COL_DATE + COL_COUNT + COL_SIZE) {
+        add_size(&b, chat->n_bytes);
+        put_right(c, span(row, col, col + COL_SIZE), &b);
+        col += COL_SIZE;
+    }
+    buf_truncate(&b, 0);
+    buf_printf(&b, "%" PRIu32, chat->n_messages);
+    put_right(c, span(row, col, col + COL_COUNT), &b);
+    buf_truncate(&b, 0);
+    if (localtime_r(&t, &tm) && strftime(when, sizeof when, "%Y-%m-%d %H:%M", &tm))
+        buf_str(&b, when);
+    put_right(c, span(row, end - COL_DATE, end), &b);
+    buf_release(&b);
 }
 
 static void draw_item(struct core *c, const struct ui_model *m, size_t i, int row,
@@ -129,12 +178,14 @@ static void draw_item(struct core *c, const struct ui_model *m, size_t i, int ro
 {
     const struct list_item *item = &c->list.items[i];
     const struct chat *chat = chat_of(m, item->id);
-    int end = r.col + r.cols, title_end = r.cols >= 50 ? end - 25 : end;
-    const char *mark = item->id == c->list.current ? "* " : "  ";
-    screen_str(&c->screen, span(row, r.col, end), mark, STYLE_LIST_MARK);
-    screen_str(&c->screen, span(row, r.col + 2, title_end), item->title, STYLE_TEXT);
+    int end = r.col + r.cols, title_end = end - details_cols(r.cols);
+    char marks[] = "   ";
+    marks[0] = item->id == c->list.current ? '*' : ' ';
+    marks[1] = chat && chat->pinned ? '^' : ' ';
+    screen_str(&c->screen, span(row, r.col, end), marks, STYLE_LIST_MARK);
+    screen_str(&c->screen, span(row, r.col + 3, title_end), item->title, STYLE_TEXT);
     if (chat && title_end < end)
-        draw_details(c, chat, row, end);
+        draw_details(c, chat, row, title_end, end);
     if (selected)
         screen_restyle(&c->screen, span(row, r.col, end), STYLE_SELECTED);
 }
@@ -157,7 +208,8 @@ static void draw(struct core *c, const struct ui_model *m, struct rect r)
                    STYLE_DIM);
     bool told = c->notice[0] || (m->notice && m->notice[0]);
     if (!told && l->mode == LIST_BROWSE)
-        core_notice(c, "Enter opens, F2 renames, Del deletes, Ctrl+N starts a new one");
+        core_notice(
+            c, "Enter opens, F2 renames, Del deletes, Alt+P pins, Ctrl+N starts one");
 }
 
 static const struct list_item *selected_item(const struct list_state *l)
@@ -192,6 +244,8 @@ static void browse(struct core *c, enum action a, const struct list_item *item,
         core_notice(c, "Enter keeps the new title, Esc the old one");
     } else if (a == ACT_REMOVE) {
         ask_delete(c, item);
+    } else if (a == ACT_PIN) {
+        *out = (struct ui_intent){ .kind = UI_PIN, .id = item->id };
     }
 }
 

@@ -134,7 +134,7 @@ t_list_and_search() {
     keys 'beta'; sleep 0.2; not_see 'alpha'
     keys Enter; see 'beta recipes'; see 'chat 2 message 1'
     keys C-o; see 'filter>'; keys Up; keys F2; see 'title> alpha notes'
-    keys C-u 'renamed' Enter; see '^  renamed'
+    keys C-u 'renamed' Enter; see '^   renamed'
     keys Down Down; keys DC; see 'delete "gamma'; keys y; sleep 0.2; not_see 'gamma'
     keys Escape; see 'beta recipes'
     keys C-s; keys 'renam'; see 'found here in it'; keys Enter; see 'chat 1 message 1'

@@ -442,7 +442,7 @@ static void test_list(void)
     f.model.n_chats = 4;
     draw(&f);
     keys(&f, "\x0f");
-    CHECK(shows(&f, "* Beta \\x1b[2J") && shows(&f, "(untitled)"));
+    CHECK(shows(&f, "*  Beta \\x1b[2J") && shows(&f, "(untitled)"));
     CHECK(f.core.list.selected == 7); /* the shown one */
     keys(&f, "\x1b[A\r");
     CHECK(f.intent.kind == UI_OPEN && f.intent.id == 1 && f.core.view == &chat_view);
@@ -465,10 +465,49 @@ static void test_list(void)
     CHECK(f.intents == before && f.core.list.mode == LIST_BROWSE);
     keys(&f, "\x1b[3~y");
     CHECK(f.intent.kind == UI_DELETE && f.intent.id == 1);
+    keys(&f, "\x1bp");
+    CHECK(f.intent.kind == UI_PIN && f.intent.id == 1);
+    before = f.intents - 1;
     keys(&f, "zzz");
     CHECK(shows(&f, "nothing fits the filter"));
     keys(&f, "\r");
     CHECK(f.intents == before + 1);
+    end(&f);
+}
+
+/* What is known of a conversation, as far as there is room; hostile model names. */
+static void test_list_details(void)
+{
+    struct fixture f;
+    setenv("TZ", "UTC", 1);
+    tzset();
+    begin(&f, 12, 100);
+    char title[] = "talk", model[] = "Big\x1b[2J Model", none[] = "";
+    struct chat chats[] = {
+        { .id = 7,
+          .title = title,
+          .model = model,
+          .n_messages = 41,
+          .n_bytes = 12345,
+          .updated_ms = INT64_C(1767225600000),
+          .pinned = true },
+        { .id = 8, .title = title, .model = none, .n_messages = 2, .n_bytes = 999 },
+        { .id = 9, .title = title, .model = none, .n_bytes = 1500000 },
+    };
+    f.model.chats = chats;
+    f.model.n_chats = 3;
+    draw(&f);
+    keys(&f, "\x0f");
+    CHECK(shows(&f, "*^ talk   "));
+    CHECK(shows(&f, " Big\\x1b[2J Model      12 KB      41  2026-01-01 00:00\n"));
+    CHECK(shows(&f, " 999 B       2  1970-01-01 00:00\n") &&
+          shows(&f, " 1.5 MB       0  "));
+    f.cols = 70;
+    CHECK(!shows(&f, "Model") && shows(&f, " 12 KB      41  2026-01-01 00:00\n"));
+    f.cols = 60;
+    CHECK(!shows(&f, "KB") && shows(&f, "      41  2026-01-01 00:00\n"));
+    f.cols = 40;
+    CHECK(!shows(&f, "2026") && shows(&f, "*^ talk\n"));
     end(&f);
 }
 
@@ -708,6 +747,7 @@ static void test_small_windows(void)
 TEST_MAIN(T(test_conversation), T(test_message_states), T(test_thinking),
           T(test_send_and_newlines), T(test_type_ahead), T(test_interrupt), T(test_paste),
           T(test_scrolling_while_streaming), T(test_anchor_over_resize),
-          T(test_jump_and_edit), T(test_commands), T(test_list), T(test_search),
-          T(test_copy), T(test_hostile_text_everywhere), T(test_resize_storm),
-          T(test_cost_per_token), T(test_many_messages), T(test_small_windows))
+          T(test_jump_and_edit), T(test_commands), T(test_list), T(test_list_details),
+          T(test_search), T(test_copy), T(test_hostile_text_everywhere),
+          T(test_resize_storm), T(test_cost_per_token), T(test_many_messages),
+          T(test_small_windows))
