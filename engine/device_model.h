@@ -13,6 +13,7 @@ struct engine {
     struct pipelines pipelines;
     struct tuning tune;
     struct device_weights weights;
+    enum tile_path tiles;   /* of a chunk's products; not TILES_AUTO */
     bool int8;              /* int8 activations; false: float path */
     char note[256];
 };

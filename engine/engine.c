@@ -36,6 +36,22 @@ static int choose_math(struct engine *e, enum math_path wanted, struct err *err)
     return 0;
 }
 
+static int choose_tiles(struct engine *e, const struct engine_params *p, struct err *err)
+{
+    const struct device_info *d = gpu_info(e->gpu);
+    e->tiles = p->tiles;
+    if (p->tiles == TILES_AUTO)
+        e->tiles =
+            d->coopmat && d->f16 && p->math != MATH_FLOAT ? TILES_MATRIX : TILES_NONE;
+    else
+        e->tune.tile_from = 2;
+    if (e->tiles == TILES_MATRIX && !d->coopmat)
+        return err_set(err, "%s has no cooperative matrices", d->name);
+    if (e->tiles != TILES_NONE && !d->f16)
+        return err_set(err, "%s has no f16 arithmetic", d->name);
+    return 0;
+}
+
 /* Refuses before the first upload what cannot end well. */
 static int check_memory(const struct engine *e, struct err *err)
 {
@@ -68,7 +84,7 @@ int engine_open(struct engine **out, const struct model *m, const struct engine_
     pipelines_init(&e->pipelines, e->gpu);
     if (check_memory(e, err) < 0 ||
         device_weights_open(&e->weights, e->gpu, m, &progress, err) < 0 ||
-        choose_math(e, p->math, err) < 0)
+        choose_math(e, p->math, err) < 0 || choose_tiles(e, p, err) < 0)
         goto fail;
     *out = e;
     return 0;
@@ -92,11 +108,10 @@ void engine_close(struct engine *e)
 
 void engine_info(const struct engine *e, struct engine_info *out)
 {
-    *out = (struct engine_info){
-        .device = *gpu_info(e->gpu),
-        .device_bytes = gpu_allocated(e->gpu),
-        .math = e->int8 ? "int8" : "float",
-        .note = e->note,
-        .validation_errors = gpu_validation_errors(e->gpu, NULL)
-    };
+    *out =
+        (struct engine_info){ .device = *gpu_info(e->gpu),
+                              .device_bytes = gpu_allocated(e->gpu),
+                              .math = e->int8 ? "int8" : "float",
+                              .note = e->note,
+                              .validation_errors = gpu_validation_errors(e->gpu, NULL) };
 }

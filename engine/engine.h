@@ -26,6 +26,9 @@ struct session;
 
 /* ---- model ------------------------------------------------------------- */
 
+/* How much a model is to reason, where its template knows degrees of it. */
+enum effort { EFFORT_DEFAULT, EFFORT_LOW, EFFORT_MEDIUM, EFFORT_XHIGH, EFFORT_COUNT };
+
 struct model_info {
     const char *path, *architecture, *name; /* as in the file: hostile text */
     const char *family;      /* chat template family: "chatml", "qwen3.5", ... */
@@ -36,6 +39,8 @@ struct model_info {
                               * text: the vocabulary may be what is refused */
     bool thinking_default;   /* the template starts in thinking mode */
     bool has_thinking;       /* the template can open an answer with thinking */
+    enum effort effort;      /* it has degrees of thinking, and this is the usual one;
+                              * else EFFORT_DEFAULT */
     uint64_t file_bytes, weight_bytes, n_params;
     uint32_t n_layers, n_recurrent, n_attention; /* decoder layers */
     uint32_t n_embd, n_vocab, n_expert, n_expert_used;
@@ -73,12 +78,15 @@ struct turn {
     enum role role;
     const char *text;
     size_t text_bytes;
+    const char *thinking; /* reasoning before an answer, or NULL: left out */
+    size_t thinking_bytes;
     const int32_t *ids;
     size_t n_ids;
 };
 struct render_params {
     bool thinking;       /* how the answer starts, where the model can choose */
     bool generate;       /* end with the header of an assistant turn */
+    enum effort effort;  /* of thinking, where the template knows degrees */
 };
 /* Appends the prompt's ids; starts[i] (n_turns + 1 entries, may be NULL) gets
  * the position in out where turn i begins, starts[n_turns] where the answer's
@@ -108,9 +116,15 @@ int device_list(struct device_info *out, size_t max, size_t *n, int *chosen,
 
 enum math_path { MATH_AUTO, MATH_INT8, MATH_FLOAT };
 
+/* How the products of a chunk are made: each token by itself, or in tiles of
+ * f16, by plain arithmetic or with cooperative matrices. */
+enum tile_path { TILES_AUTO, TILES_NONE, TILES_PLAIN, TILES_MATRIX };
+
 struct engine_params {
     int device;            /* index + 1 in device_list order, 0: choose */
     enum math_path math;   /* MATH_AUTO: int8 activations where they help */
+    enum tile_path tiles;  /* TILES_AUTO: by device; none with MATH_FLOAT. Others
+                            * are for comparing, whatever the chunk's length */
     bool validate;         /* load the Vulkan validation layers */
     void (*progress)(void *arg, uint64_t done_bytes, uint64_t total_bytes);
     void *arg;

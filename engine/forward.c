@@ -47,6 +47,8 @@ uint32_t forward_product_rows(const struct product_tuning *t, enum epilogue e)
 
 int forward_product(struct recorder *r, const struct product *p)
 {
+    if (forward_tiles(r))
+        return forward_tile_product(r, p);
     const struct product_tuning *t =
         r->pass->tokens > 1 ? &r->e->tune.product_many : &r->e->tune.product_one;
     uint32_t rows = forward_product_rows(t, p->epilogue);

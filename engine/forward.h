@@ -30,6 +30,9 @@ struct product {
     const char *label;
 };
 int forward_product(struct recorder *r, const struct product *p);
+/* Whether the pass has tokens enough for tiles; the same product with them. */
+bool forward_tiles(const struct recorder *r);
+int forward_tile_product(struct recorder *r, const struct product *p);
 
 /* Looks the pipeline up, binds the control block, records. */
 int forward_dispatch(struct recorder *r, struct gpu_dispatch *d, const struct gpu_module *m,

@@ -41,6 +41,19 @@ static const struct gpu_module experts[FORMAT_COUNT][2][EPILOGUE_COUNT] = {
 };
 #undef EXPERTS_ROW
 
+#define TILES(spv)                                                                       \
+    {                                                                                    \
+        [EPILOGUE_STORE] = MODULE(spv##_store, 6, 1u << 5, struct push_product),         \
+        [EPILOGUE_RESIDUAL] = MODULE(spv##_residual, 10, 15u << 5, struct push_product), \
+        [EPILOGUE_SWIGLU] = MODULE(spv##_swiglu, 8, 7u << 5, struct push_product)        \
+    }
+#define TILE_ROW(id, name) \
+    [FORMAT_##id] = { TILES(tile_plain_##name), TILES(tile_matrix_##name) },
+static const struct gpu_module tiles[FORMAT_COUNT][2][EPILOGUE_COUNT] = {
+    DEVICE_FORMATS(TILE_ROW)
+};
+#undef TILE_ROW
+
 #define EMBED_ROW(id, name) \
     [FORMAT_##id] = MODULE(embed_##name, 8, 15u << 3, struct push_embed),
 static const struct gpu_module embeds[FORMAT_COUNT] = { DEVICE_FORMATS(EMBED_ROW) };
@@ -61,6 +74,12 @@ const struct gpu_module *kernel_experts_module(enum device_format f, bool int8,
                                                enum epilogue e)
 {
     return &experts[f][int8][e];
+}
+
+const struct gpu_module *kernel_tile_module(enum device_format f, bool matrix,
+                                            enum epilogue e)
+{
+    return &tiles[f][matrix][e];
 }
 
 const struct gpu_module *kernel_embed_module(enum device_format f)

@@ -59,6 +59,11 @@
      * 5 the ss plane of the stream. Rows: a logit an expert, then the shared  \
      * expert's gate */                                                        \
     X(ROUTER, router, 7, 1u << 6, struct push_product)                         \
+    /* 1, 2, 3 activation planes  4 the same as f16[t][cols], divided by a power \
+     * of two  5 f32[t] factor of the results: that power, times the RMS factor \
+     * of the row. Spec 1: int8 path, 2: RMS factor as of products.            \
+     * Grid: (1, tokens, 1) */                                                 \
+    X(TO_HALF, to_half, 6, 3u << 4, struct push_half)                          \
     /* 1 logits f32[t][experts + 1]  2 selection, per token uint ids[slots],   \
      * f32 weights[slots + 1], the last the shared expert's. Spec 1: slots.    \
      * Grid: (1, tokens, 1) */                                                 \
@@ -88,6 +93,10 @@
  *   RESIDUAL  11 selection  12 shared expert's result f32[t][rows]; adds the
  *             weighted sum over the slots, whose planes it reads, and the
  *             weighted shared result. Grid y: tokens
+ * TILE, the same products for many tokens, in f16: 3 activations and 4 factors
+ * as TO_HALF makes them, from 5 on what products have from 6 on. Spec:
+ * tuning_tile, 8: int8 path. Grid: (ceil(rows / tile rows),
+ * ceil(tokens / tile tokens), 1)
  * EMBED   1 codes  2 scales  3 residual stream f32[t][cols]  4, 5, 6 planes
  *   7 norm weight f32[cols]. Spec 1: int8 path. Grid: (1, tokens, 1) */
 enum epilogue { EPILOGUE_STORE, EPILOGUE_RESIDUAL, EPILOGUE_SWIGLU, EPILOGUE_COUNT };
@@ -113,6 +122,9 @@ const struct gpu_module *kernel_product_module(enum device_format f, bool int8,
 /* The same with experts; e is RESIDUAL or SWIGLU. */
 const struct gpu_module *kernel_experts_module(enum device_format f, bool int8,
                                                enum epilogue e);
+/* matrix: for devices with cooperative matrices. */
+const struct gpu_module *kernel_tile_module(enum device_format f, bool matrix,
+                                            enum epilogue e);
 const struct gpu_module *kernel_embed_module(enum device_format f);
 
 #endif

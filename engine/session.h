@@ -21,6 +21,7 @@ struct scratch {
     struct planes mixed;         /* of the widest mixer or FFN result */
     struct gpu_buffer proj;      /* f32[t][proj stride]; with experts also
                                   * f32[t][n_embd], the shared one's result */
+    struct gpu_buffer halves, factors; /* see KERNEL_TO_HALF; with tiles */
     struct gpu_buffer q;         /* f32[t][n_head][head_dim] */
     struct gpu_buffer partials;  /* f32[t][n_head][splits][head_dim + 2] */
     struct gpu_buffer logits;    /* f32[n_vocab] */

@@ -90,6 +90,9 @@ static void open_scratch(struct opener *o, struct session *s)
     open_planes(o, &x->input, t, hp->n_embd, "layer input");
     uint64_t mixed = larger(larger(hp->value_dim, heads), larger(hp->n_ff, hp->n_ff_shared));
     open_planes(o, &x->mixed, t, mixed, "mixer result");
+    uint64_t halves = e->tiles == TILES_NONE ? 0 : t * larger(mixed, hp->n_embd) * 2;
+    open_buffer(o, &x->halves, larger(halves, 4), GPU_DEVICE, "activations in f16");
+    open_buffer(o, &x->factors, t * 4, GPU_DEVICE, "activation factors");
     uint64_t stride = larger(e->weights.recurrent.stride, e->weights.attention.stride);
     if (hp->arch->moe) {
         stride = larger(stride, hp->n_embd);
@@ -170,6 +173,7 @@ void session_memory_close(struct session *s)
     struct gpu_buffer *all[] = { &s->ctl, &s->out, &s->counts, &s->rope, &s->state,
                                  &s->scratch.residual, &s->scratch.proj, &s->scratch.q,
                                  &s->scratch.partials, &s->scratch.logits,
+                                 &s->scratch.halves, &s->scratch.factors,
                                  &s->scratch.router, &s->scratch.selection };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         gpu_buffer_close(all[i], gpu);

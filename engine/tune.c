@@ -20,6 +20,9 @@ static const struct tuning table[DEVICE_KINDS] = {
         .product_one = { .size = 512, .lanes = 32, .batch = 2, .tokens = 1 },
         .product_many = { .size = 128, .lanes = 32, .batch = 2, .tokens = 8 },
         .product_experts = { .size = 512, .lanes = 32, .batch = 2, .tokens = 1 },
+        .tile = { { 128, 128, 64, 32, 64 }, { 128, 64, 64, 32, 64 }, { 64, 64, 32, 32, 64 },
+                  { 64, 32, 32, 16, 64 } },
+        .tile_groups = 200, .tile_from = 9, .half_size = 256,
         .embed_size = 256, .sample_size = 1024, .select_size = 256, .lanes = 32,
         .delta_columns = 32, .delta_parts = 8, .delta_each = 1, .delta_passes = 1,
         .attend_size = 128, .attend_floats = 64, .attend_batch = 2, .attend_ahead = true,
@@ -36,6 +39,9 @@ static const struct tuning table[DEVICE_KINDS] = {
         .product_one = { .size = 32, .lanes = 1, .batch = 4, .tokens = 1 },
         .product_many = { .size = 32, .lanes = 1, .batch = 4, .tokens = 4 },
         .product_experts = { .size = 32, .lanes = 1, .batch = 4, .tokens = 1 },
+        .tile = { { 64, 32, 64, 16, 64 }, { 64, 32, 64, 16, 64 }, { 64, 32, 64, 16, 64 },
+                  { 64, 32, 64, 16, 64 } },
+        .tile_groups = 2, .tile_from = UINT32_MAX, .half_size = 32,
         .embed_size = 64, .sample_size = 16, .select_size = 16, .lanes = 8,
         .delta_columns = 128, .delta_parts = 8, .delta_each = 8, .delta_passes = 16,
         .delta_wide = true,
@@ -53,6 +59,24 @@ static void product_fit(struct product_tuning *p, uint32_t lanes, uint32_t group
         p->size /= 2;
 }
 
+uint32_t tuning_tile_shared(const struct tile_tuning *t)
+{
+    return (t->rows + t->tokens) * (t->depth + 8) * 2 + 16 * (t->rows + 4) * 4;
+}
+
+static void tile_fit(struct tile_tuning *t, const struct device_info *info)
+{
+    if (tuning_tile_shared(t) > info->shared_bytes)
+        t->depth = 32;
+    while (t->rows / t->sub_rows * (t->tokens / t->sub_tokens) * info->subgroup_size >
+           info->group_size) {
+        if (t->tokens > t->sub_tokens)
+            t->tokens /= 2;
+        else
+            t->rows /= 2;
+    }
+}
+
 void tuning_choose(struct tuning *t, const struct device_info *info)
 {
     *t = table[strcmp(info->kind, "cpu") == 0 ? DEVICE_CPU : DEVICE_GPU];
@@ -68,6 +92,8 @@ void tuning_choose(struct tuning *t, const struct device_info *info)
     product_fit(&t->product_one, lanes, info->group_size);
     product_fit(&t->product_many, lanes, info->group_size);
     product_fit(&t->product_experts, lanes, info->group_size);
+    for (int i = 0; i < TUNING_TILES; i++)
+        tile_fit(&t->tile[i], info);
 }
 
 static uint32_t smaller(uint32_t a, uint32_t b)
@@ -159,4 +185,25 @@ uint32_t tuning_max_positions(const struct tuning *t, uint32_t head_dim, uint32_
     tuning_attend(t, head_dim, queries, spec);
     uint32_t sweeps = queries / spec[5];
     return (t->max_rounds / sweeps - 64) * spec[4] * spec[6];
+}
+
+const struct tile_tuning *tuning_tile(const struct tuning *t, uint32_t rows,
+                                      uint32_t tokens, uint32_t subgroup_size,
+                                      uint32_t spec[TUNING_SPEC])
+{
+    const struct tile_tuning *tile = t->tile;
+    for (int i = 1; i < TUNING_TILES; i++) {
+        uint64_t groups = (uint64_t)((rows + tile->rows - 1) / tile->rows) *
+                          ((tokens + tile->tokens - 1) / tile->tokens);
+        if (groups >= t->tile_groups && tokens > tile->tokens / 2)
+            break;
+        tile = &t->tile[i];
+    }
+    uint32_t size =
+        tile->rows / tile->sub_rows * (tile->tokens / tile->sub_tokens) * subgroup_size;
+    memcpy(spec,
+           (uint32_t[]){ size, tile->rows, tile->tokens, tile->sub_rows, tile->sub_tokens,
+                         tile->depth, size, subgroup_size },
+           8 * sizeof *spec);
+    return tile;
 }

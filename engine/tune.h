@@ -17,9 +17,21 @@ struct product_tuning {
     uint32_t tokens; /* a workgroup */
 };
 
+enum { TUNING_TILES = 4 };
+
+/* Shape of the tile kernels: rows and tokens of a workgroup, of a subgroup, and
+ * the columns of a step. */
+struct tile_tuning {
+    uint32_t rows, tokens, sub_rows, sub_tokens, depth;
+};
+
 struct tuning {
     struct product_tuning product_one, product_many; /* one token, a chunk */
     struct product_tuning product_experts;           /* both; tokens is 1 */
+    struct tile_tuning tile[TUNING_TILES]; /* the most efficient first */
+    uint32_t tile_groups;       /* workgroups that keep the device busy */
+    uint32_t tile_from;         /* tokens of a pass from which tiles pay */
+    uint32_t half_size;         /* workgroup that turns a token's activations to f16 */
     uint32_t embed_size, sample_size, select_size;   /* workgroups */
     uint32_t lanes;           /* most neighbouring invocations that share a vector; a
                                * power of two, at most the subgroup size */
@@ -53,6 +65,15 @@ uint32_t tuning_attend(const struct tuning *t, uint32_t head_dim, uint32_t queri
                        uint32_t spec[TUNING_SPEC]);
 uint32_t tuning_merge(const struct tuning *t, bool int8, uint32_t head_dim,
                       uint32_t spec[TUNING_SPEC]);
+
+/* The tile shape for a matrix and a pass, and its constants 0 to 7; the last 8
+ * is the caller's. */
+const struct tile_tuning *tuning_tile(const struct tuning *t, uint32_t rows,
+                                      uint32_t tokens, uint32_t subgroup_size,
+                                      uint32_t spec[TUNING_SPEC]);
+
+/* Bytes of workgroup memory that a tile takes. */
+uint32_t tuning_tile_shared(const struct tile_tuning *t);
 
 /* Most tokens of one pass, and most positions of one split, for which no
  * invocation makes more than max_rounds loop rounds. */

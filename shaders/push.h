@@ -61,6 +61,12 @@ struct push_product {
     uint out_offset;  /* first float of row 0 */
 };
 
+/* Activation planes to f16. */
+struct push_half {
+    uint cols;        /* a multiple of ACT_BLOCK */
+    float eps;        /* of the RMS norm */
+};
+
 /* Causal convolution, gates and the delta rule, one v head slice a group. */
 struct push_delta {
     uint n_k, n_v;       /* heads */

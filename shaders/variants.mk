@@ -8,6 +8,10 @@ $(foreach f,$(FORMATS),$(foreach a,float int8,$(foreach e,store residual swiglu,
 experts = $(eval $(call variant,experts_$(1)_$(2)_$(3),product,-DFORMAT_$(1) -DACT_$(2) -DEPILOGUE_$(3) -DEXPERTS))
 $(foreach f,$(FORMATS),$(foreach a,float int8,$(foreach e,residual swiglu,\
     $(call experts,$(f),$(a),$(e)))))
+tile = $(eval $(call variant,tile_$(1)_$(2)_$(3),tile,-DFORMAT_$(2) -DEPILOGUE_$(3) $(4)))
+$(foreach f,$(FORMATS),$(foreach e,store residual swiglu,\
+    $(call tile,plain,$(f),$(e)) $(call tile,matrix,$(f),$(e),-DMATRIX)))
+$(eval $(call variant,to_half,to_half,))
 $(eval $(call variant,router,product,-DFORMAT_f32 -DACT_stream -DEPILOGUE_store))
 $(eval $(call variant,select,select,))
 $(foreach f,$(FORMATS),$(eval $(call variant,embed_$(f),embed,-DFORMAT_$(f))))

@@ -31,7 +31,7 @@ static inline struct gpu *harness_open(void)
 {
     struct gpu *gpu = NULL;
     struct err err = { "" };
-    const struct gpu_params params = { .validate = true };
+    const struct gpu_params params = { .validate = drivers_validate() };
     HARNESS_OK(gpu_open(&gpu, &params, &err), &err);
     return gpu;
 }

@@ -5,8 +5,8 @@
 #include <math.h>
 
 struct tolerance {
-    float logits;  /* largest difference of a logit */
-    float tie;     /* greedy ids may differ where the two best are closer */
+    float logits; /* largest difference of a logit */
+    float tie;    /* greedy ids may differ where the two best are closer */
 };
 
 /* The gap between the best logit and that of another id. */
@@ -44,7 +44,8 @@ static void check_greedy(struct session *s, const struct whole *w, const int32_t
         OK(session_logits(s, logits, &err), &err);
         float lead = gap(logits, w->n_vocab, expected);
         if (id != expected && !(lead <= tol.tie)) {
-            printf("# new token %zu: got %d, want %d, %g behind\n", i, id, expected, lead);
+            printf("# new token %zu: got %d, want %d, %g behind\n", i, id, expected,
+                   lead);
             CHECK(id == expected);
             break;
         }
@@ -77,12 +78,12 @@ static void check_each(struct session *s, const struct whole *w, const int32_t *
     free(logits);
 }
 
-static void run_golden(const char *name, enum math_path math, enum kv_type kv,
-                       struct tolerance tol)
+static void run_tiles(const char *name, enum math_path math, enum kv_type kv,
+                      enum tile_path tiles, struct tolerance tol)
 {
     char path[256];
     snprintf(path, sizeof path, "tests/data/%s.gguf", name);
-    struct whole w = whole_open(path, math);
+    struct whole w = whole_open_tiles(path, math, tiles);
     snprintf(path, sizeof path, "tests/data/%s.json", name);
     struct json j = json_read(path);
     const struct json *cases = json_get(&j, "cases");
@@ -104,6 +105,12 @@ static void run_golden(const char *name, enum math_path math, enum kv_type kv,
     session_close(each);
     json_release(&j);
     whole_close(&w);
+}
+
+static void run_golden(const char *name, enum math_path math, enum kv_type kv,
+                       struct tolerance tol)
+{
+    run_tiles(name, math, kv, TILES_NONE, tol);
 }
 
 static void test_dense_float(void)
@@ -134,6 +141,20 @@ static void test_next_float(void)
 static void test_next_float_kv_f32(void)
 {
     run_golden("next", MATH_FLOAT, KV_F32, (struct tolerance){ 0.002f, 0.002f });
+}
+
+/* Prompts in tiles of f16, with cooperative matrices where there are any. */
+static void test_dense_tiles(void)
+{
+    struct device_info info[8];
+    struct err err = { "" };
+    size_t n;
+    int chosen;
+    struct tolerance tol = { 0.04f, 0.04f };
+    OK(device_list(info, 8, &n, &chosen, &err), &err);
+    run_tiles("dense_qwen35", MATH_FLOAT, KV_F16, TILES_PLAIN, tol);
+    if (chosen >= 0 && chosen < 8 && info[chosen].coopmat)
+        run_tiles("dense_qwen35", MATH_FLOAT, KV_F16, TILES_MATRIX, tol);
 }
 
 /* Rounding activations to 8 bits is not exact: on random weights, which have
@@ -167,7 +188,8 @@ static void test_dense_int8(void)
     whole_close(&w);
 }
 
-static void check_text(const struct whole *w, const int32_t *ids, size_t n, const char *want)
+static void check_text(const struct whole *w, const int32_t *ids, size_t n,
+                       const char *want)
 {
     struct buf said = BUF_INIT;
     for (size_t i = 0; i < n; i++)
@@ -186,7 +208,8 @@ static void run_mini(enum math_path math, struct tolerance tol)
     REQUIRE(j.n == 4);
     for (size_t c = 0; c < j.n; c++) {
         const struct json *one = json_at(&j, c), *want = json_get(one, "greedy");
-        const struct json *top = json_get(one, "top_ids"), *at = json_get(one, "top_logits");
+        const struct json *top = json_get(one, "top_ids"),
+                          *at = json_get(one, "top_logits");
         const struct json *text = json_get(one, "prompt");
         struct tokens prompt = { 0 };
         int32_t ids[64];
@@ -223,7 +246,7 @@ static void test_mini_int8(void)
     run_mini(MATH_INT8, (struct tolerance){ 0.3f, 0.3f });
 }
 
-TEST_MAIN(T(test_dense_float), T(test_dense_float_kv_f32), T(test_dense_int8),
-          T(test_moe_float), T(test_moe_float_kv_f32), T(test_next_float),
-          T(test_next_float_kv_f32),
-          T(test_mini_float), T(test_mini_int8))
+TEST_MAIN(T(test_dense_float), T(test_dense_float_kv_f32), T(test_dense_tiles),
+          T(test_dense_int8), T(test_moe_float), T(test_moe_float_kv_f32),
+          T(test_next_float), T(test_next_float_kv_f32), T(test_mini_float),
+          T(test_mini_int8))

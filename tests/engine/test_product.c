@@ -1,157 +1,32 @@
 /* test_product.c - packing, products with every format, epilogue and norm, and
  * the embedding look-up, against the C reference on odd shapes. */
-#include "engine/pack.h"
-#include "tests/engine/products.h"
+#include "tests/engine/product_rig.h"
 
-struct shape {
-    size_t rows, cols;
-    uint32_t tokens, grid_tokens;
-};
-
-struct setup {
-    enum device_format format;
-    enum quant type;
-    bool int8;
-    enum epilogue epilogue;
-    enum ref_norm norm;
-    struct shape shape;
-    uint32_t size, lanes, batch, per_group;
-};
-
-/* The weights of a job as one or two tensors, and the matrix on the device. */
-struct weights_pair {
-    uint8_t *data[2];
-    struct tensor tensors[2];
-    struct arena arena;
-    struct matrix m;
-};
-
-static void weights_make(struct weights_pair *w, struct gpu *gpu, const struct setup *u)
+/* A workgroup is at least a subgroup. */
+static void run_setup(struct gpu *gpu, const struct setup *given)
 {
-    bool two = u->epilogue == EPILOGUE_SWIGLU;
-    struct pack_source src = { .n_parts = two ? 2 : 1, .interleave = two };
-    for (int i = 0; i < (two ? 2 : 1); i++) {
-        size_t rows = u->shape.rows / (two ? 2 : 1);
-        w->data[i] = random_weights(u->type, rows, u->shape.cols);
-        w->tensors[i] = tensor_of(u->type, w->data[i], rows, u->shape.cols);
-        src.parts[i] = &w->tensors[i];
-    }
-    struct err err = { "" };
-    arena_init(&w->arena, gpu, pack_matrix_bytes(&src));
-    HARNESS_OK(pack_matrix(&w->m, &w->arena, &src, &err), &err);
-    CHECK(w->m.format == u->format && w->m.rows == u->shape.rows);
-}
-
-static void reference(const struct setup *u, const struct weights_pair *w,
-                      const struct ref_planes *act, float *y)
-{
-    size_t half = u->shape.rows / 2;
-    if (u->epilogue != EPILOGUE_SWIGLU) {
-        ref_product(
-            &(struct ref_matrix){ u->type, w->data[0], u->shape.rows, u->shape.cols },
-            act, u->int8, u->norm, 1e-6f, y);
-        return;
-    }
-    float *gate = mem_array(half, sizeof *gate), *up = mem_array(half, sizeof *up);
-    ref_product(&(struct ref_matrix){ u->type, w->data[0], half, u->shape.cols }, act,
-                u->int8, u->norm, 1e-6f, gate);
-    ref_product(&(struct ref_matrix){ u->type, w->data[1], half, u->shape.cols }, act,
-                u->int8, u->norm, 1e-6f, up);
-    for (size_t i = 0; i < half; i++)
-        y[i] = gate[i] / (1 + expf(-gate[i])) * up[i];
-    free(gate);
-    free(up);
-}
-
-static void run_setup(struct gpu *gpu, const struct setup *u)
-{
-    const uint32_t tokens = u->shape.tokens, grid = u->shape.grid_tokens;
-    const size_t rows = u->shape.rows,
-                 n_out = u->epilogue == EPILOGUE_SWIGLU ? rows / 2 : rows;
-    struct acts a;
-    struct weights_pair w = { 0 };
-    acts_make(&a, gpu, u->shape.cols, grid, u->int8);
-    weights_make(&w, gpu, u);
-    const size_t stride = rows + 5, offset = 3;
-    float *start = mem_zalloc(grid * stride * 4), *norm = mem_array(n_out, 4);
-    for (size_t i = 0; i < grid * stride; i++)
-        start[i] = 2.0f * random_value();
-    for (size_t i = 0; i < n_out; i++)
-        norm[i] = 1.0f + 0.25f * random_value();
-    struct ctl_block ctl = { .n_tokens = tokens };
-    struct gpu_buffer b_ctl = harness_buffer(gpu, &ctl, sizeof ctl),
-                      b_out = harness_buffer(gpu, start, grid * stride * 4),
-                      b_norm = harness_buffer(gpu, norm, n_out * 4),
-                      next[3] = { harness_buffer(gpu, NULL, grid * n_out * 4 + 16),
-                                  harness_buffer(gpu, NULL, grid * n_out / 4 + 16),
-                                  harness_buffer(gpu, NULL, grid * n_out / 8 + 16) };
+    struct setup own = *given, *u = &own;
+    if (u->size < gpu_info(gpu)->subgroup_size)
+        u->size = gpu_info(gpu)->subgroup_size;
+    struct rig r;
+    rig_open(&r, gpu, u);
     uint32_t unit = u->epilogue == EPILOGUE_SWIGLU ? 64 : 32;
     uint32_t per_group = u->size / u->lanes * u->batch;
     if (u->epilogue != EPILOGUE_STORE)
         per_group = (per_group + unit - 1) / unit * unit;
-    struct push_product push = { .rows = (uint32_t)rows,
-                                 .cols = (uint32_t)u->shape.cols,
-                                 .units = w.m.units,
-                                 .eps = 1e-6f,
-                                 .out_stride = (uint32_t)stride,
-                                 .out_offset = offset };
     struct harness_job job = {
         .module = kernel_product_module(u->format, u->int8, u->epilogue),
         .spec = { u->size, u->lanes, per_group, u->per_group, u->batch, u->norm },
         .n_spec = 6,
-        .buffers = { [0] = &b_ctl, [3] = &a.x, [4] = &a.s, [5] = &a.ss },
-        .spans = { [1] = w.m.codes, [2] = w.m.scales },
-        .push = &push,
-        .groups = { ((uint32_t)rows + per_group - 1) / per_group,
-                    (grid + u->per_group - 1) / u->per_group, 1 },
+        .buffers = { [3] = &r.a.x, [4] = &r.a.s, [5] = &r.a.ss },
+        .groups = { ((uint32_t)u->shape.rows + per_group - 1) / per_group,
+                    (u->shape.grid_tokens + u->per_group - 1) / u->per_group, 1 },
     };
-    uint32_t at = 6;
-    if (u->epilogue != EPILOGUE_SWIGLU)
-        job.buffers[at++] = &b_out;
-    for (int i = 0; u->epilogue != EPILOGUE_STORE && i < 3; i++)
-        job.buffers[at++] = &next[i];
-    if (u->epilogue == EPILOGUE_RESIDUAL)
-        job.buffers[at] = &b_norm;
+    rig_bind(&r, &job, 6);
     harness_run(gpu, &job);
-
-    float *got = mem_zalloc(grid * stride * 4), *want = mem_zalloc(grid * stride * 4);
-    float *values = mem_zalloc(grid * n_out * 4);
-    memcpy(want, start, grid * stride * 4);
-    for (uint32_t t = 0; t < tokens; t++) {
-        float *y = values + t * n_out;
-        reference(u, &w, &a.planes[t], y);
-        if (u->epilogue == EPILOGUE_STORE)
-            memcpy(want + t * stride + offset, y, rows * 4);
-        for (size_t r = 0; u->epilogue == EPILOGUE_RESIDUAL && r < rows; r++)
-            y[r] = want[t * rows + r] += y[r];
-    }
-    harness_read(gpu, &b_out, got, grid * stride * 4);
-    CHECK(harness_near(got, want, grid * stride, 1e-4));
-    if (u->epilogue != EPILOGUE_STORE)
-        check_planes(
-            gpu, next,
-            &(struct planes_want){ .tokens = grid,
-                                   .written = tokens,
-                                   .n = n_out,
-                                   .int8 = u->int8,
-                                   .values = values,
-                                   .w = u->epilogue == EPILOGUE_RESIDUAL ? norm : NULL });
-    struct gpu_buffer *all[] = { &b_ctl, &b_out, &b_norm, &next[0], &next[1], &next[2] };
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        gpu_buffer_close(all[i], gpu);
-    acts_free(&a, gpu, grid);
-    arena_release(&w.arena);
-    free(w.data[0]);
-    free(w.data[1]);
-    free(start);
-    free(norm);
-    free(got);
-    free(want);
-    free(values);
+    rig_check(&r, 1e-4);
+    rig_close(&r);
 }
-
-#define QUANT_OF(id, name) QUANT_##id,
-static const enum quant quants[] = { DEVICE_FORMATS(QUANT_OF) };
 
 /* Every epilogue of a format in both kinds of arithmetic, in turn with short
  * rows, one an invocation, and with rows three times as long, one a subgroup. */

@@ -5,6 +5,8 @@
 #include "base/fault.h"
 #include "tests/engine/whole.h"
 
+#include <math.h>
+
 #define MODEL "tests/data/dense_qwen35.gguf"
 
 enum { LONG = 150, SHORT = 9 };
@@ -23,7 +25,8 @@ static bool same(const float *a, const float *b, uint32_t n)
 }
 
 /* Logits after a prompt on a session of its own. */
-static void fresh_logits(const struct whole *w, const int32_t *ids, size_t n, float *logits)
+static void fresh_logits(const struct whole *w, const int32_t *ids, size_t n,
+                         float *logits)
 {
     struct session *s = whole_session(w, NULL);
     whole_first(s, ids, n, logits);
@@ -64,6 +67,50 @@ static void test_chunks_agree_int8(void)
     chunks_agree(MATH_INT8);
 }
 
+/* Tiles of f16 round otherwise: logits move by little, whatever the chunks. */
+static void tiles_agree(enum tile_path tiles)
+{
+    int32_t ids[LONG];
+    struct whole plain = whole_open(MODEL, MATH_INT8);
+    struct whole w = whole_open_tiles(MODEL, MATH_INT8, tiles);
+    make_prompt(ids, LONG, 3);
+    float *want = mem_array(w.n_vocab, 4), *got = mem_array(w.n_vocab, 4);
+    fresh_logits(&plain, ids, LONG, want);
+    float low = want[0], high = want[0];
+    for (uint32_t i = 0; i < w.n_vocab; i++) {
+        low = fminf(low, want[i]);
+        high = fmaxf(high, want[i]);
+    }
+    static const uint32_t chunks[] = { 2, 31, 64, 150 };
+    for (size_t i = 0; i < sizeof chunks / sizeof *chunks; i++) {
+        struct session *s =
+            whole_session(&w, &(struct session_params){ .chunk_tokens = chunks[i] });
+        float worst = 0;
+        whole_first(s, ids, LONG, got);
+        for (uint32_t k = 0; k < w.n_vocab; k++)
+            worst = fmaxf(worst, fabsf(got[k] - want[k]));
+        if (!(worst > 0 && worst <= 0.02f * (high - low)))
+            printf("# chunks of %u: off by %g of %g\n", chunks[i], worst, high - low);
+        CHECK(worst > 0 && worst <= 0.02f * (high - low));
+        session_close(s);
+    }
+    free(want);
+    free(got);
+    whole_close(&plain);
+    whole_close(&w);
+}
+
+static void test_tiles_agree(void)
+{
+    tiles_agree(TILES_PLAIN);
+    struct whole w = whole_open(MODEL, MATH_INT8);
+    struct engine_info info;
+    engine_info(w.engine, &info);
+    whole_close(&w);
+    if (info.device.coopmat)
+        tiles_agree(TILES_MATRIX);
+}
+
 static void test_token_by_token_equals_prefill(void)
 {
     struct whole w = whole_open(MODEL, MATH_FLOAT);
@@ -90,7 +137,8 @@ static void test_token_by_token_equals_prefill(void)
 
 /* n ids of a sampled continuation of SHORT ids with `steps` a submit. */
 static size_t sampled(struct session *s, const int32_t *prompt,
-                      const struct sampler_params *p, uint32_t steps, int32_t *ids, size_t n)
+                      const struct sampler_params *p, uint32_t steps, int32_t *ids,
+                      size_t n)
 {
     struct err err = { "" };
     size_t made = 0, got;
@@ -112,8 +160,11 @@ static void test_steps_change_nothing(void)
     static const struct sampler_params params[] = {
         { 0 },
         { .temperature = 0.8f, .top_k = 40, .top_p = 0.95f, .seed = 7 },
-        { .temperature = 1.3f, .min_p = 0.02f, .presence_penalty = 1.0f,
-          .repeat_penalty = 1.1f, .seed = 1234567890123ull },
+        { .temperature = 1.3f,
+          .min_p = 0.02f,
+          .presence_penalty = 1.0f,
+          .repeat_penalty = 1.1f,
+          .seed = 1234567890123ull },
     };
     int32_t prompt[SHORT], want[48], got[48];
     make_prompt(prompt, SHORT, 11);
@@ -240,7 +291,8 @@ static void test_limits(void)
     int32_t ids[LONG], out[DECODE_MAX_STEPS];
     size_t n;
     make_prompt(ids, LONG, 51);
-    CHECK(session_decode(s, 1, &(struct sampler_params){ 0 }, out, &n, &err) < 0 && n == 0);
+    CHECK(session_decode(s, 1, &(struct sampler_params){ 0 }, out, &n, &err) < 0 &&
+          n == 0);
     CHECK(session_sync(s, ids, 0, NULL, NULL, &err) < 0);
     CHECK(session_sync(s, ids, 41, NULL, NULL, &err) < 0);
     CHECK(strstr(err.text, "41") && strstr(err.text, "40"));
@@ -252,7 +304,8 @@ static void test_limits(void)
     CHECK(n <= 3 && session_tokens(s, NULL) == 37 + n);
     if (n == 3)
         CHECK(session_decode(s, 1, &(struct sampler_params){ 0 }, out, &n, &err) < 0);
-    CHECK(session_decode(s, 1, &(struct sampler_params){ .top_p = 2 }, out, &n, &err) < 0);
+    CHECK(session_decode(s, 1, &(struct sampler_params){ .top_p = 2 }, out, &n, &err) <
+          0);
     session_close(s);
     whole_close(&w);
 }
@@ -361,8 +414,8 @@ static void test_sessions_are_separate(void)
     whole_close(&w);
 }
 
-TEST_MAIN(T(test_chunks_agree_float), T(test_chunks_agree_int8),
+TEST_MAIN(T(test_chunks_agree_float), T(test_chunks_agree_int8), T(test_tiles_agree),
           T(test_token_by_token_equals_prefill), T(test_steps_change_nothing),
           T(test_rewind_equals_fresh), T(test_snapshot_budget),
-          T(test_cancel_keeps_what_was_read), T(test_limits), T(test_warming_up), T(test_failing_submits), T(test_lost_device),
-          T(test_sessions_are_separate))
+          T(test_cancel_keeps_what_was_read), T(test_limits), T(test_warming_up),
+          T(test_failing_submits), T(test_lost_device), T(test_sessions_are_separate))

@@ -24,15 +24,23 @@ struct whole {
         }                                                                      \
     } while (0)
 
-static inline struct whole whole_open(const char *path, enum math_path math)
+/* Chunks and single tokens are made with the same arithmetic, bit for bit, unless
+ * tiles are asked for. */
+static inline struct whole whole_open_tiles(const char *path, enum math_path math,
+                                            enum tile_path tiles)
 {
     struct whole w = { 0 };
     struct err err = { "" };
     OK(model_open(&w.model, path, &err), &err);
-    struct engine_params p = { .math = math, .validate = true };
+    struct engine_params p = { .math = math, .tiles = tiles, .validate = drivers_validate() };
     OK(engine_open(&w.engine, w.model, &p, &err), &err);
     w.n_vocab = model_info(w.model)->n_vocab;
     return w;
+}
+
+static inline struct whole whole_open(const char *path, enum math_path math)
+{
+    return whole_open_tiles(path, math, TILES_NONE);
 }
 
 /* Fails the test if the validation layers said anything. */

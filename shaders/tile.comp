@@ -1,0 +1,212 @@
+/* tile.comp - a matrix times the activations of a chunk (engine/kernel.h).
+ *
+ * A workgroup makes TILE_ROWS rows of TILE_TOKENS tokens. It goes through the
+ * columns DEPTH at a time: weights are unpacked to f16, scaled, into one half
+ * of workgroup memory, activations copied into the other, while the loads of
+ * the next step are in flight; then each subgroup multiplies its part, of
+ * SUB_ROWS by SUB_TOKENS. How, is up to the file included for it: with
+ * cooperative matrices or without.
+ *
+ * At the end 16 tokens of all rows at a time pass through workgroup memory, so
+ * that the epilogues find rows in order, whatever way the parts are held. */
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
+#extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
+#include "ctl.glsl"
+#include "act.glsl"
+#include "format.glsl"
+#include "format_half.glsl"
+
+layout(constant_id = 1) const uint TILE_ROWS = 128;
+layout(constant_id = 2) const uint TILE_TOKENS = 128;
+layout(constant_id = 3) const uint SUB_ROWS = 64;
+layout(constant_id = 4) const uint SUB_TOKENS = 32;
+layout(constant_id = 5) const uint DEPTH = 64;
+layout(constant_id = 6) const uint SIZE = 256;  /* invocations, as constant 0 */
+layout(constant_id = 7) const uint LANES = 32;  /* the subgroup size */
+layout(constant_id = 8) const uint INT8 = 1;    /* planes that are written */
+
+layout(push_constant) uniform push_block { push_product p; };
+layout(set = 0, binding = 0, std430) readonly buffer ctl_buffer { ctl_block ctl; };
+layout(set = 0, binding = 3, std430) readonly buffer act_halves { uvec4 halves[]; };
+layout(set = 0, binding = 4, std430) readonly buffer act_factors { float factors[]; };
+
+#ifdef EPILOGUE_store
+layout(set = 0, binding = 5, std430) writeonly buffer out_block_ { float result[]; };
+#elif defined(EPILOGUE_residual)
+layout(set = 0, binding = 5, std430) buffer out_block_ { float result[]; };
+#define NEXT_X 6
+#define NEXT_S 7
+#define NEXT_SS 8
+layout(set = 0, binding = 9, std430) readonly buffer weight_block { float norm_w[]; };
+#else
+#define NEXT_X 5
+#define NEXT_S 6
+#define NEXT_SS 7
+#endif
+#ifndef EPILOGUE_store
+#include "next.glsl"
+#endif
+
+/* Columns that one invocation unpacks at once, and how often each does so. */
+const uint PIECE = UNIT < DEPTH ? UNIT : DEPTH;
+const uint PIECES = DEPTH / PIECE;
+const uint ITEMS = (TILE_ROWS * PIECES + SIZE - 1) / SIZE;
+/* Loads of 8 activations. */
+const uint ACTS = (TILE_TOKENS * (DEPTH / 8) + SIZE - 1) / SIZE;
+/* A row of workgroup memory in f16vec4, 16 bytes more than its values: rows
+ * that are read together then start in different banks. */
+const uint STRIDE = DEPTH / 4 + 2;
+const uint GROUP_TOKENS = 16; /* that pass through `made` at a time */
+const uint MADE_STRIDE = TILE_ROWS + 4;
+
+shared f16vec4 tile_w[TILE_ROWS * STRIDE];
+shared f16vec4 tile_a[TILE_TOKENS * STRIDE];
+shared float made[GROUP_TOKENS * MADE_STRIDE];
+
+#ifdef MATRIX
+#include "tile_matrix.glsl"
+#else
+#include "tile_plain.glsl"
+#endif
+
+uint local()
+{
+    return gl_SubgroupID * gl_SubgroupSize + gl_SubgroupInvocationID;
+}
+
+/* Loads the columns from k on, for unpacking later. */
+void fetch(uint k, out weight_unit w[ITEMS], out uvec4 a[ACTS])
+{
+    uint first = gl_WorkGroupID.y * TILE_TOKENS;
+    [[unroll]] for (uint i = 0; i < ITEMS; i++) {
+        uint item = i * SIZE + local();
+        uint row = min(gl_WorkGroupID.x * TILE_ROWS + item / PIECES, p.rows - 1);
+        uint col = min(k + item % PIECES * PIECE, p.cols - 1);
+        w[i] = unit_load(row, col / UNIT, p.units);
+    }
+    [[unroll]] for (uint i = 0; i < ACTS; i++) {
+        uint item = i * SIZE + local();
+        uint token = min(first + item / (DEPTH / 8), ctl.n_tokens - 1);
+        uint col = min(k + item % (DEPTH / 8) * 8, p.cols - 8);
+        a[i] = halves[(token * p.cols + col) / 8];
+    }
+}
+
+/* Unpacks what fetch(k) has loaded; zeros beyond the last column. */
+void place(uint k, weight_unit w[ITEMS], uvec4 a[ACTS])
+{
+    [[unroll]] for (uint i = 0; i < ITEMS; i++) {
+        uint item = i * SIZE + local();
+        uint at = item / PIECES * STRIDE + item % PIECES * (PIECE / 4);
+        uint col = k + item % PIECES * PIECE;
+        if (TILE_ROWS * PIECES % SIZE == 0 || item < TILE_ROWS * PIECES)
+            [[unroll]] for (uint q = 0; q < PIECE / 4; q++) {
+                f16vec4 v = quad_half(w[i], PIECE == UNIT ? q : col % UNIT / 4 + q);
+                tile_w[at + q] = col < p.cols ? v : f16vec4(0.0);
+            }
+    }
+    [[unroll]] for (uint i = 0; i < ACTS; i++) {
+        uint item = i * SIZE + local();
+        uint at = item / (DEPTH / 8) * STRIDE + item % (DEPTH / 8) * 2;
+        bool in_row = k + item % (DEPTH / 8) * 8 < p.cols;
+        if (TILE_TOKENS * (DEPTH / 8) % SIZE == 0 || item < TILE_TOKENS * (DEPTH / 8)) {
+            uvec4 v = in_row ? a[i] : uvec4(0);
+            tile_a[at] = f16vec4(unpackFloat2x16(v.x), unpackFloat2x16(v.y));
+            tile_a[at + 1] = f16vec4(unpackFloat2x16(v.z), unpackFloat2x16(v.w));
+        }
+    }
+}
+
+/* ---- epilogues: 32 rows of a token of the group, or 32 gate and 32 up ----- */
+
+float value(uint t, uint row, float factor)
+{
+    return made[t * MADE_STRIDE + row] * factor;
+}
+
+#ifdef EPILOGUE_swiglu
+const uint BLOCK_ROWS = 2 * ACT_BLOCK;
+void finish_block(uint row, uint t, uint token, float factor)
+{
+    float v[NEXT_EACH], w[NEXT_EACH];
+    [[unroll]] for (uint k = 0; k < NEXT_EACH; k++) {
+        uint i = next_index(k);
+        v[k] = 0.0;
+        w[k] = 1.0;
+        if (i < ACT_BLOCK) {
+            float gate = value(t, row + i, factor);
+            v[k] = gate / (1.0 + exp(-gate)) * value(t, row + ACT_BLOCK + i, factor);
+        }
+    }
+    next_write(token, (gl_WorkGroupID.x * TILE_ROWS + row) / BLOCK_ROWS, p.rows / 2, v, w);
+}
+#elif defined(EPILOGUE_residual)
+const uint BLOCK_ROWS = ACT_BLOCK;
+void finish_block(uint row, uint t, uint token, float factor)
+{
+    float v[NEXT_EACH], w[NEXT_EACH];
+    [[unroll]] for (uint k = 0; k < NEXT_EACH; k++) {
+        uint i = next_index(k), at = gl_WorkGroupID.x * TILE_ROWS + row + i;
+        v[k] = 0.0;
+        w[k] = 0.0;
+        if (i < ACT_BLOCK) {
+            v[k] = result[token * p.rows + at] + value(t, row + i, factor);
+            result[token * p.rows + at] = v[k];
+            w[k] = norm_w[at];
+        }
+    }
+    next_write(token, (gl_WorkGroupID.x * TILE_ROWS + row) / BLOCK_ROWS, p.rows, v, w);
+}
+#else
+const uint BLOCK_ROWS = ACT_BLOCK;
+void finish_block(uint row, uint t, uint token, float factor)
+{
+    for (uint i = gl_SubgroupInvocationID; i < BLOCK_ROWS; i += gl_SubgroupSize) {
+        uint at = gl_WorkGroupID.x * TILE_ROWS + row + i;
+        if (at < p.rows)
+            result[token * p.out_stride + p.out_offset + at] = value(t, row + i, factor);
+    }
+}
+#endif
+
+void finish_group(uint first)
+{
+    const uint blocks = TILE_ROWS / BLOCK_ROWS;
+    for (uint b = gl_SubgroupID; b < GROUP_TOKENS * blocks; b += gl_NumSubgroups) {
+        uint t = b / blocks, row = b % blocks * BLOCK_ROWS;
+        if (first + t < ctl.n_tokens && gl_WorkGroupID.x * TILE_ROWS + row < p.rows)
+            finish_block(row, t, first + t, factors[first + t] / HALF_SCALE);
+    }
+}
+
+void main()
+{
+    uint first = gl_WorkGroupID.y * TILE_TOKENS;
+    if (ctl.stop != 0 || first >= ctl.n_tokens)
+        return;
+    const uint across = TILE_TOKENS / SUB_TOKENS;
+    uint sub_row = gl_SubgroupID / across * SUB_ROWS;
+    uint sub_token = gl_SubgroupID % across * SUB_TOKENS;
+    weight_unit w[ITEMS];
+    uvec4 a[ACTS];
+    part_t part;
+    part_clear(part);
+    fetch(0, w, a);
+    for (uint k = 0; k < p.cols; k += DEPTH) {
+        barrier();
+        place(k, w, a);
+        barrier();
+        if (k + DEPTH < p.cols)
+            fetch(k + DEPTH, w, a);
+        part_multiply(part, sub_row, sub_token);
+    }
+    [[unroll]] for (uint g = 0; g < TILE_TOKENS / GROUP_TOKENS; g++) {
+        if (g * GROUP_TOKENS / SUB_TOKENS * SUB_TOKENS == sub_token)
+            part_show(part, g % (SUB_TOKENS / GROUP_TOKENS), sub_row);
+        barrier();
+        finish_group(first + g * GROUP_TOKENS);
+        barrier();
+    }
+}
