@@ -11,6 +11,7 @@
 #include "app/prefix.h"
 #include "app/prompt.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,6 +21,10 @@ void conversation_init(struct conversation *c, struct store *st, struct worker *
         .store = st,
         .worker = w,
         .settings = { .thinking = -1,
+                      .preserve_thinking = -1,
+                      .repeat_penalty = NAN,
+                      .presence_penalty = NAN,
+                      .frequency_penalty = NAN,
                       .temperature = -1,
                       .top_p = -1,
                       .min_p = -1,

@@ -24,13 +24,16 @@
 struct chat_settings {
     char *system;                     /* malloced or NULL: of new conversations */
     int64_t thinking;                 /* -1, 0, 1 */
+    int64_t preserve_thinking;        /* of earlier answers in the context: 0: no */
+    enum effort effort;               /* EFFORT_DEFAULT */
     double temperature, top_p, min_p; /* -1 */
-    int64_t top_k;                    /* -1 */
+    double repeat_penalty, presence_penalty, frequency_penalty; /* NAN */
+    int64_t top_k;                                              /* -1 */
     uint64_t seed;
     bool has_seed;
     struct stop_list stops; /* texts that end an answer */
-    uint32_t max_tokens; /* of an answer; 0: what fits */
-    uint32_t ctx_tokens; /* that were asked for; 0: none were */
+    uint32_t max_tokens;    /* of an answer; 0: what fits */
+    uint32_t ctx_tokens;    /* that were asked for; 0: none were */
 };
 
 enum model_phase { MODEL_NONE, MODEL_LOADING, MODEL_READY, MODEL_UNUSABLE };
@@ -67,7 +70,7 @@ struct conversation {
     char *keep_root;     /* folder of kept timelines (prefix.h), NULL: none are */
     uint64_t keep_bytes; /* that they may take */
     bool keeping;        /* one is being written */
-    char *notice;     /* for the user, one line, or NULL */
+    char *notice;        /* for the user, one line, or NULL */
 };
 
 /* Shows a new conversation, with every setting left to the model. store, worker,

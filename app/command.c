@@ -9,7 +9,8 @@
 #define ENGINE_OPTIONS (B(MODEL) | B(CTX) | B(DEVICE) | B(MATH) | B(VALIDATE))
 #define SAMPLING_OPTIONS                                                         \
     (B(SYSTEM) | B(COUNT) | B(TEMP) | B(TOP_K) | B(TOP_P) | B(MIN_P) | B(SEED) | \
-     B(THINK) | B(STOP) | B(INCOGNITO))
+     B(REPEAT) | B(PRESENCE) | B(FREQUENCY) | B(THINK) | B(EFFORT) | B(PRESERVE) |  \
+     B(STOP) | B(INCOGNITO))
 
 static const struct command commands[] = {
     { "", "", 0, 0, ENGINE_OPTIONS | SAMPLING_OPTIONS | B(CHAT) | B(NEW),

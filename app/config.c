@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <ini.h>
+#include <math.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +18,8 @@
 #define KEEP_BYTES       UINT64_C(8000000000)
 #define CONFIG_MAX_BYTES ((size_t)1 << 20)
 
-enum kind { PATH, TEXT, COUNT, REAL, SHARE, BOOL, CHOICE, MATH, START, GIGABYTES, STOP };
+enum kind { PATH, TEXT, COUNT, TOP_K, REAL, SHARE, FACTOR, PENALTY, BOOL, CHOICE, EFFORT, MATH,
+            START, GIGABYTES, STOP };
 
 static const struct key {
     const char *name;
@@ -29,10 +31,15 @@ static const struct key {
     { "ctx", COUNT, offsetof(struct config, ctx) },
     { "device", COUNT, offsetof(struct config, device) },
     { "temperature", REAL, offsetof(struct config, temperature) },
-    { "top_k", COUNT, offsetof(struct config, top_k) },
+    { "top_k", TOP_K, offsetof(struct config, top_k) },
     { "top_p", SHARE, offsetof(struct config, top_p) },
     { "min_p", SHARE, offsetof(struct config, min_p) },
+    { "repeat_penalty", FACTOR, offsetof(struct config, repeat_penalty) },
+    { "presence_penalty", PENALTY, offsetof(struct config, presence_penalty) },
+    { "frequency_penalty", PENALTY, offsetof(struct config, frequency_penalty) },
     { "thinking", CHOICE, offsetof(struct config, thinking) },
+    { "effort", EFFORT, offsetof(struct config, effort) },
+    { "preserve_thinking", CHOICE, offsetof(struct config, preserve_thinking) },
     { "math", MATH, offsetof(struct config, math) },
     { "stop", STOP, offsetof(struct config, stops) },
     { "mouse", BOOL, offsetof(struct config, mouse) },
@@ -95,10 +102,18 @@ static const char *value_set(struct reading *r, const struct key *key, const cha
         return NULL;
     case COUNT:
         return parse_int(value, 0, INT32_MAX, field) ? NULL : "a whole number";
+    case TOP_K:
+        return parse_int(value, 0, SAMPLER_MAX_K, field) ? NULL : "a number from 0 to 256";
     case REAL:
         return parse_real(value, 0, 100, field) ? NULL : "a number from 0 to 100";
     case SHARE:
         return parse_real(value, 0, 1, field) ? NULL : "a number from 0 to 1";
+    case FACTOR:
+        return parse_real(value, 0.1, 10, field) ? NULL : "a number from 0.1 to 10";
+    case PENALTY:
+        return parse_penalty(value, field) ? NULL : "a number from -2 to 2";
+    case EFFORT:
+        return parse_effort(value, field) ? NULL : "low, medium or high";
     case BOOL:
     case CHOICE:
         choice = on_off(value);
@@ -161,7 +176,11 @@ int config_load(struct config *c, const char *path, struct buf *notes, struct er
         .temperature = -1,
         .top_p = -1,
         .min_p = -1,
+        .repeat_penalty = NAN,
+        .presence_penalty = NAN,
+        .frequency_penalty = NAN,
         .thinking = -1,
+        .preserve_thinking = -1,
         .keep_bytes = KEEP_BYTES,
         .mouse = true,
         .colours = true,

@@ -21,7 +21,9 @@ struct config {
     int64_t ctx, device, top_k;       /* -1: not set */
     uint64_t keep_bytes;              /* of kept timelines on disk */
     double temperature, top_p, min_p; /* -1: not set */
-    int64_t thinking;                 /* -1: the model's way; 0, 1 */
+    double repeat_penalty, presence_penalty, frequency_penalty; /* NAN: not set */
+    int64_t thinking, preserve_thinking; /* -1: the model's way; 0, 1 */
+    enum effort effort;
     enum math_path math;
     struct stop_list stops; /* a line each */
     bool mouse, colours; /* true unless set */

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 
 #include <limits.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -159,6 +160,11 @@ static double real_first(double option, double config)
     return option >= 0 ? option : config;
 }
 
+static double given_first(double option, double config)
+{
+    return isnan(option) ? config : option;
+}
+
 uint32_t env_ctx_tokens(const struct env *env)
 {
     int64_t v = int_first(env->opt.ctx, env->conf.ctx);
@@ -193,6 +199,11 @@ void env_settings(const struct env *env, struct chat_settings *s)
     *s = (struct chat_settings){
         .system = system ? mem_strdup(system) : NULL,
         .thinking = int_first(o->thinking, c->thinking),
+        .preserve_thinking = int_first(o->preserve_thinking, c->preserve_thinking),
+        .effort = o->effort ? o->effort : c->effort,
+        .repeat_penalty = given_first(o->repeat_penalty, c->repeat_penalty),
+        .presence_penalty = given_first(o->presence_penalty, c->presence_penalty),
+        .frequency_penalty = given_first(o->frequency_penalty, c->frequency_penalty),
         .temperature = real_first(o->temperature, c->temperature),
         .top_p = real_first(o->top_p, c->top_p),
         .min_p = real_first(o->min_p, c->min_p),

@@ -8,6 +8,7 @@
 
 #include "app/prefix.h"
 
+#include <math.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -38,10 +39,18 @@ static bool thinks(const struct conversation *c)
                                     : c->settings.thinking;
 }
 
+struct prompt_style generate_style(const struct conversation *c)
+{
+    return (struct prompt_style){ .thinking = thinks(c),
+                                  .strip_thinking = c->settings.preserve_thinking == 0,
+                                  .effort = c->settings.effort };
+}
+
 int generate_compose(struct conversation *c, const struct message *path, size_t n,
                      struct prompt *p, struct err *err)
 {
-    if (prompt_compose(p, c->model, path, n, thinks(c), err) < 0)
+    const struct prompt_style style = generate_style(c);
+    if (prompt_compose(p, c->model, path, n, &style, err) < 0)
         return -1;
     if (p->ids.len + ANSWER_ROOM <= c->ctx_tokens)
         return 0;
@@ -73,6 +82,12 @@ static struct sampler_params sampler(const struct conversation *c)
         p.top_p = (float)s->top_p;
     if (s->min_p >= 0)
         p.min_p = (float)s->min_p;
+    if (!isnan(s->repeat_penalty))
+        p.repeat_penalty = (float)s->repeat_penalty;
+    if (!isnan(s->presence_penalty))
+        p.presence_penalty = (float)s->presence_penalty;
+    if (!isnan(s->frequency_penalty))
+        p.frequency_penalty = (float)s->frequency_penalty;
     /* Another answer to the same message is to be another one. */
     p.seed = s->has_seed ? s->seed + c->variant : seed_random();
     return p;
@@ -234,6 +249,28 @@ static void end_notice(struct conversation *c, const struct worker_event *e)
     }
 }
 
+/* The next prompt will hold this answer as something else than what was sampled:
+ * it is read that way now, while nobody waits. */
+static void timeline_settle(struct conversation *c)
+{
+    const struct message *m = &c->answer.m;
+    struct message_list path = { 0 };
+    struct prompt p = { 0 };
+    if (c->answer.unsaved || !m->id || c->phase != MODEL_READY)
+        return;
+    const struct prompt_style style = generate_style(c);
+    if (!c->answer.at_stop && !(style.strip_thinking && m->thinking_bytes))
+        return;
+    if (store_path(c->store, m->id, &path, NULL) == 0 &&
+        prompt_compose(&p, c->model, path.v, path.len, &style, NULL) == 0) {
+        p.ids.len = p.starts[p.n_turns];
+        c->ctx_used = (uint32_t)p.ids.len;
+        worker_settle(c->worker, &p.ids);
+    }
+    prompt_release(&p);
+    message_list_release(&path);
+}
+
 static void answer_done(struct conversation *c, const struct worker_event *e,
                         uint64_t now_ns)
 {
@@ -244,6 +281,7 @@ static void answer_done(struct conversation *c, const struct worker_event *e,
     end_notice(c, e);
     save(c, now_ns);
     refresh(c);
+    timeline_settle(c);
     prefix_keep(c);
     start_waiting(c);
     if (c->chat.id != c->answer.m.chat_id)

@@ -14,6 +14,8 @@ int generate_compose(struct conversation *c, const struct message *path, size_t 
 /* Starts the answer to the last message of the branch. Takes the prompt over. */
 void generate_start(struct conversation *c, const struct message *path, size_t n,
                     struct prompt *p);
+/* How the branch is written down now, as the settings say. Only in MODEL_READY. */
+struct prompt_style generate_style(const struct conversation *c);
 /* Reads the shown branch again (chat.c). */
 int conversation_reload(struct conversation *c, struct err *err);
 

@@ -7,12 +7,27 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <math.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum kind { TEXT, FLAG, COUNT, REAL, SHARE, SEED, ONOFF, MATH, STOP };
+enum kind {
+    TEXT,
+    FLAG,
+    COUNT,
+    TOP_K,
+    REAL,
+    SHARE,
+    FACTOR,
+    PENALTY,
+    SEED,
+    ONOFF,
+    EFFORT,
+    MATH,
+    STOP
+};
 
 struct row {
     const char *name;
@@ -53,6 +68,32 @@ bool parse_real(const char *text, double min, double max, double *out)
     return true;
 }
 
+bool parse_penalty(const char *text, double *out)
+{
+    bool below = text[0] == '-';
+    if (!parse_real(text + below, 0, 2, out))
+        return false;
+    *out = below ? -*out : *out;
+    return true;
+}
+
+bool parse_effort(const char *text, enum effort *out)
+{
+    static const struct {
+        const char *name;
+        enum effort effort;
+    } efforts[] = { { "low", EFFORT_LOW },
+                    { "medium", EFFORT_MEDIUM },
+                    { "high", EFFORT_XHIGH },
+                    { "xhigh", EFFORT_XHIGH } };
+    for (size_t i = 0; i < sizeof efforts / sizeof *efforts; i++)
+        if (!strcmp(text, efforts[i].name)) {
+            *out = efforts[i].effort;
+            return true;
+        }
+    return false;
+}
+
 static bool parse_seed(const char *text, struct options *o)
 {
     char *end;
@@ -81,6 +122,10 @@ static int value_set(struct options *o, const struct row *row, const char *name,
         if (!parse_int(value, 0, INT32_MAX, field))
             wanted = "a whole number from 0 on";
         break;
+    case TOP_K:
+        if (!parse_int(value, 0, SAMPLER_MAX_K, field))
+            wanted = "a whole number from 0 to 256";
+        break;
     case REAL:
         if (!parse_real(value, 0, 100, field))
             wanted = "a number from 0 to 100";
@@ -88,6 +133,18 @@ static int value_set(struct options *o, const struct row *row, const char *name,
     case SHARE:
         if (!parse_real(value, 0, 1, field))
             wanted = "a number from 0 to 1";
+        break;
+    case FACTOR:
+        if (!parse_real(value, 0.1, 10, field))
+            wanted = "a number from 0.1 to 10";
+        break;
+    case PENALTY:
+        if (!parse_penalty(value, field))
+            wanted = "a number from -2 to 2";
+        break;
+    case EFFORT:
+        if (!parse_effort(value, field))
+            wanted = "low, medium or high";
         break;
     case SEED:
         if (!parse_seed(value, o))
@@ -167,7 +224,11 @@ int options_parse(struct options *o, int argc, char **argv, uint64_t allowed,
         .temperature = -1,
         .top_p = -1,
         .min_p = -1,
+        .repeat_penalty = NAN,
+        .presence_penalty = NAN,
+        .frequency_penalty = NAN,
         .thinking = -1,
+        .preserve_thinking = -1,
     };
     o->args = mem_array((size_t)argc + 1, sizeof *o->args);
     bool only_args = false;

@@ -24,13 +24,23 @@
     X(COUNT, "count", 'n', COUNT, count, "N", "tokens to generate at most")             \
     X(TEMP, "temp", 0, REAL, temperature, "T",                                          \
       "temperature; 0 always takes the likeliest")                                      \
-    X(TOP_K, "top-k", 0, COUNT, top_k, "K", "sample among the K likeliest tokens")      \
+    X(TOP_K, "top-k", 0, TOP_K, top_k, "K", "sample among the K likeliest tokens")      \
     X(TOP_P, "top-p", 0, SHARE, top_p, "P",                                             \
       "sample among the likeliest that add up to P")                                    \
     X(MIN_P, "min-p", 0, SHARE, min_p, "P", "drop tokens below P times the likeliest")  \
+    X(REPEAT, "repeat-penalty", 0, FACTOR, repeat_penalty, "R",                         \
+      "divide the scores of tokens that came before by R; 1: off")                      \
+    X(PRESENCE, "presence-penalty", 0, PENALTY, presence_penalty, "P",                  \
+      "take P off the scores of tokens that came before")                               \
+    X(FREQUENCY, "frequency-penalty", 0, PENALTY, frequency_penalty, "P",               \
+      "take P off for each time that a token came")                                     \
     X(SEED, "seed", 0, SEED, seed, "N", "the same seed gives the same answer")          \
     X(THINK, "think", 0, ONOFF, thinking, "on|off",                                     \
       "reason before answering, where the model can choose")                            \
+    X(EFFORT, "effort", 0, EFFORT, effort, "low|medium|high",                           \
+      "how much to reason, where the model knows degrees")                              \
+    X(PRESERVE, "preserve-thinking", 0, ONOFF, preserve_thinking, "on|off",             \
+      "keep the reasoning of earlier answers in the context")                           \
     X(STOP, "stop", 0, STOP, stops, "TEXT",                                             \
       "end the answer before TEXT (\\n: a line break); may be repeated")                \
     X(JSON, "json", 0, FLAG, json, NULL, "print JSON")                                  \
@@ -68,7 +78,9 @@ struct options {
     bool new_chat, json, quiet, incognito, validate, no_thinking, special, profile, help, version;
     int64_t count, top_k, ctx, device, prompt, depth, runs, top; /* -1: not given */
     double temperature, top_p, min_p;                            /* -1: not given */
-    int64_t thinking;                                            /* -1, 0, 1 */
+    double repeat_penalty, presence_penalty, frequency_penalty;  /* NAN: not given */
+    int64_t thinking, preserve_thinking;                         /* -1, 0, 1 */
+    enum effort effort;
     uint64_t seed;
     bool has_seed;
     enum math_path math;
@@ -88,5 +100,9 @@ void options_help(struct buf *out, uint64_t set);
 /* Whole decimal numbers within [min, max]; false for anything else. */
 bool parse_int(const char *text, int64_t min, int64_t max, int64_t *out);
 bool parse_real(const char *text, double min, double max, double *out);
+/* A penalty that is taken off or, below 0, added: from -2 to 2. */
+bool parse_penalty(const char *text, double *out);
+/* low, medium, high or xhigh (which are the same). */
+bool parse_effort(const char *text, enum effort *out);
 
 #endif

@@ -158,7 +158,8 @@ void prefix_restore(struct conversation *c)
     struct prompt p = { 0 };
     if (!c->keep_root || c->phase != MODEL_READY || !c->path.len || conversation_busy(c))
         return;
-    if (prompt_compose(&p, c->model, c->path.v, c->path.len, false, NULL) == 0) {
+    const struct prompt_style style = generate_style(c);
+    if (prompt_compose(&p, c->model, c->path.v, c->path.len, &style, NULL) == 0) {
         p.ids.len = p.starts[p.n_turns]; /* how the answer begins is open */
         if (p.ids.len <= c->ctx_tokens)
             worker_restore(c->worker, c->chat.id, &p.ids);

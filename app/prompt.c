@@ -11,25 +11,43 @@
 
 enum { TITLE_COLUMNS = 60 };
 
-static struct turn turn_from_message(const struct message *m, const char *tokenizer_id)
+/* Whether the ids of a message are what the model is to read now. */
+static bool ids_hold(const struct message *m, const struct model_info *info, bool strip)
+{
+    if (!m->n_ids || !m->ids_model || !info->tokenizer_id ||
+        strcmp(m->ids_model, info->tokenizer_id) != 0)
+        return false;
+    /* The degree of thinking is part of the system turn, and may have changed. */
+    if (m->role == ROLE_SYSTEM && info->effort != EFFORT_DEFAULT)
+        return false;
+    return !(strip && m->role == ROLE_ASSISTANT && m->thinking_bytes);
+}
+
+static struct turn turn_from_message(const struct message *m,
+                                     const struct model_info *info, bool strip)
 {
     struct turn t = { .role = m->role, .text = m->text, .text_bytes = m->text_bytes };
-    if (m->n_ids && m->ids_model && tokenizer_id && !strcmp(m->ids_model, tokenizer_id)) {
+    if (ids_hold(m, info, strip)) {
         t.ids = m->ids;
         t.n_ids = m->n_ids;
+    } else if (!strip) {
+        t.thinking = m->thinking;
+        t.thinking_bytes = m->thinking_bytes;
     }
     return t;
 }
 
 int prompt_compose(struct prompt *p, const struct model *m, const struct message *path,
-                   size_t n, bool thinking, struct err *err)
+                   size_t n, const struct prompt_style *style, struct err *err)
 {
-    const struct render_params params = { .thinking = thinking, .generate = true };
+    const struct render_params params = { .thinking = style->thinking,
+                                          .effort = style->effort,
+                                          .generate = true };
     struct turn *turns = mem_array(n, sizeof *turns);
     *p = (struct prompt){ .n_turns = n };
     p->starts = mem_array(n + 1, sizeof *p->starts);
     for (size_t i = 0; i < n; i++)
-        turns[i] = turn_from_message(&path[i], model_info(m)->tokenizer_id);
+        turns[i] = turn_from_message(&path[i], model_info(m), style->strip_thinking);
     int rc = model_render(m, turns, n, &params, &p->ids, p->starts, err);
     free(turns);
     return rc;

@@ -17,10 +17,16 @@ struct prompt {
     size_t n_turns;
 };
 
+struct prompt_style {
+    bool thinking;       /* the answer begins with it */
+    bool strip_thinking; /* the reasoning of earlier answers is left out */
+    enum effort effort;
+};
+
 /* A turn is taken over as the ids that were evaluated, where these belong to
  * the model's tokenizer; only other turns are tokenised. Release p. */
 int prompt_compose(struct prompt *p, const struct model *m, const struct message *path,
-                   size_t n, bool thinking, struct err *err);
+                   size_t n, const struct prompt_style *style, struct err *err);
 /* The ids of one turn; points into p. */
 const int32_t *prompt_turn(const struct prompt *p, size_t i, size_t *n);
 /* Positions worth a state snapshot: where turns and the answer begin. malloced. */

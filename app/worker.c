@@ -30,6 +30,7 @@ struct request {
     char *load_path;               /* malloced: load this model */
     struct generation *generation; /* malloced: else, generate */
     struct generation *restore;    /* malloced: else, fetch that timeline */
+    struct generation *settle;     /* malloced: else, make the timeline this */
     int64_t write_id;              /* else, write the timeline of this */
     int64_t forget_id;             /* else, remove what is kept of this */
 };
@@ -196,6 +197,20 @@ static void timeline_restore(struct worker *w, const struct generation *g)
 }
 
 /* Nobody waits for this, and it waits for nobody. */
+static void timeline_settle(struct worker *w, const struct generation *g)
+{
+    struct sync_result result;
+    struct err err;
+    const struct sync_params p = { .cancel = &w->waiting };
+    if (!w->session || g->ids.len > session_ctx_tokens(w->session) ||
+        session_sync(w->session, g->ids.v, g->ids.len, &p, &result, &err) == 0)
+        return;
+    note_post(w, "the timeline was lost", err.text);
+    session_close(w->session);
+    w->session = NULL;
+}
+
+/* Nor for this. */
 static void timeline_write(struct worker *w, int64_t keep_id)
 {
     struct worker_event e = { .kind = EVENT_KEPT, .keep_id = keep_id };
@@ -369,27 +384,6 @@ static enum message_state generate(struct run *r, struct err *err)
     return r->ended || r->stop.hit ? STATE_COMPLETE : STATE_STOPPED;
 }
 
-/* A stop text ended the answer: the timeline goes back to what is left of it, in
- * time that nobody waits for. */
-static void timeline_settle(struct worker *w, const struct generation *g,
-                            const struct tokens *answer)
-{
-    struct tokens all = { 0 };
-    struct sync_result result;
-    struct err err;
-    const struct sync_params p = { .marks = g->marks.v,
-                                   .n_marks = g->marks.n,
-                                   .cancel = &w->waiting };
-    tokens_add(&all, g->ids.v, g->ids.len);
-    tokens_add(&all, answer->v, answer->len);
-    if (session_sync(w->session, all.v, all.len, &p, &result, &err) < 0) {
-        note_post(w, "the timeline was lost", err.text);
-        session_close(w->session);
-        w->session = NULL;
-    }
-    tokens_release(&all);
-}
-
 static void generation_close(struct generation *g)
 {
     tokens_release(&g->ids);
@@ -428,8 +422,6 @@ static void generation_run(struct worker *w, const struct generation *g)
     e.stats = r.stats;
     if (!mailbox_post(w->events, &e))
         worker_event_release(&e);
-    if (r.stop.hit && w->session && !atomic_load(&w->quit))
-        timeline_settle(w, g, &kept);
     tokens_release(&kept);
     splitter_release(&r.split);
     stopper_release(&r.stop);
@@ -445,6 +437,8 @@ static void request_release(struct request *q)
         generation_close(q->generation);
     if (q->restore)
         generation_close(q->restore);
+    if (q->settle)
+        generation_close(q->settle);
 }
 
 static void request_run(struct worker *w, const struct request *q)
@@ -458,6 +452,8 @@ static void request_run(struct worker *w, const struct request *q)
         model_load(w, q->load_path);
     else if (!quit && q->restore)
         timeline_restore(w, q->restore);
+    else if (!quit && q->settle)
+        timeline_settle(w, q->settle);
     else if (!quit && q->generation)
         generation_run(w, q->generation);
 }
@@ -594,6 +590,14 @@ void worker_restore(struct worker *w, int64_t keep_id, struct tokens *ids)
     *ids = (struct tokens){ 0 };
     atomic_store(&w->stop, false);
     request_post(w, (struct request){ .restore = own });
+}
+
+void worker_settle(struct worker *w, struct tokens *ids)
+{
+    struct generation *own = mem_zalloc(sizeof *own);
+    own->ids = *ids;
+    *ids = (struct tokens){ 0 };
+    request_post(w, (struct request){ .settle = own });
 }
 
 void worker_keep(struct worker *w, int64_t keep_id)

@@ -88,6 +88,9 @@ void worker_generate(struct worker *w, struct generation *g);
 /* Fetches the timeline of a conversation from disk, as far as it agrees with the
  * ids (taken over), for a worker_generate that may follow. */
 void worker_restore(struct worker *w, int64_t keep_id, struct tokens *ids);
+/* Makes the timeline equal these ids (taken over) as far as time allows: a
+ * worker_generate or worker_load that comes meanwhile stops it. */
+void worker_settle(struct worker *w, struct tokens *ids);
 /* Writes the timeline of the conversation that was answered last to disk; ends in
  * EVENT_KEPT. A worker_generate or worker_load that comes meanwhile stops it. */
 void worker_keep(struct worker *w, int64_t keep_id);

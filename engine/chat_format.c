@@ -105,18 +105,21 @@ static char *quoted(struct span s, const char *begin)
     return NULL;
 }
 
-/* The sentence of the effort that holds when none is asked for. */
-static char *effort_sentence(struct span s)
+/* Degrees of effort: the usual one, and the sentence of each that has one. */
+static void efforts_read(struct chat_format *f, struct span s)
 {
-    static const char *const efforts[][2] = {
-        { "reasoning_effort|default('low')", "Reasoning effort is set to low" },
-        { "reasoning_effort|default('medium')", NULL },
-        { "reasoning_effort", "Reasoning effort is set to xhigh" },
+    static const char *const sentences[EFFORT_COUNT] = {
+        [EFFORT_LOW] = "Reasoning effort is set to low",
+        [EFFORT_MEDIUM] = "Reasoning effort is set to medium",
+        [EFFORT_XHIGH] = "Reasoning effort is set to xhigh",
     };
-    for (size_t i = 0; i < sizeof efforts / sizeof *efforts; i++)
-        if (has(s, efforts[i][0]))
-            return efforts[i][1] ? quoted(s, efforts[i][1]) : NULL;
-    return NULL;
+    if (!has(s, "reasoning_effort"))
+        return;
+    f->effort = has(s, "reasoning_effort|default('low')")      ? EFFORT_LOW
+                : has(s, "reasoning_effort|default('medium')") ? EFFORT_MEDIUM
+                                                               : EFFORT_XHIGH;
+    for (int e = EFFORT_LOW; e < EFFORT_COUNT; e++)
+        f->sentences[e] = quoted(s, sentences[e]);
 }
 
 static const char *family_name(const struct chat_format *f, struct span s)
@@ -146,7 +149,7 @@ static void features_read(struct chat_format *f, struct span s)
         f->opens && (has(s, "preserve_thinking is undefined") ||
                      (has(s, "\n<think>\n' + reasoning") && !has(s, "> ns.last_query")));
     if (f->opens)
-        f->effort = effort_sentence(s);
+        efforts_read(f, s);
 }
 
 void chat_format_read(struct chat_format *f, const char *text, size_t bytes)
@@ -164,6 +167,8 @@ void chat_format_read(struct chat_format *f, const char *text, size_t bytes)
 
 void chat_format_release(struct chat_format *f)
 {
-    free(f->effort);
-    f->effort = NULL;
+    for (int e = 0; e < EFFORT_COUNT; e++) {
+        free(f->sentences[e]);
+        f->sentences[e] = NULL;
+    }
 }

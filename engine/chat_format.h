@@ -4,6 +4,8 @@
 #ifndef ENGINE_CHAT_FORMAT_H
 #define ENGINE_CHAT_FORMAT_H
 
+#include "engine/engine.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -18,8 +20,9 @@ struct chat_format {
     bool opens;         /* the header of an answer already holds <think>\n */
     bool default_on;    /* they do when nothing is said about it */
     bool history_block; /* earlier answers keep a think block, if an empty one */
-    char *effort;       /* sentence that begins the system turn while the model
-                         * thinks, or NULL */
+    enum effort effort; /* the usual one; EFFORT_DEFAULT: there are no degrees */
+    char *sentences[EFFORT_COUNT]; /* that begin the system turn while the model
+                                    * thinks, by effort; NULL: nothing does */
 };
 
 /* text NULL: a file without template. */

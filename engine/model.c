@@ -148,6 +148,7 @@ static void open_vocab(struct model *m)
     m->info.family = template_family(m->tmpl);
     m->info.has_thinking = template_has_thinking(m->tmpl);
     m->info.thinking_default = template_thinking_default(m->tmpl);
+    m->info.effort = template_effort(m->tmpl);
     if (template_refusal(m->tmpl))
         refuse(m, template_refusal(m->tmpl));
 }

@@ -19,7 +19,7 @@ struct template
     struct chat_format format;
     int32_t im_start, im_end, newline;
     struct tokens header[ROLE_COUNT]; /* "ROLE\n" */
-    struct tokens open, skip;         /* <think>\n; the empty block */
+    struct tokens open, close, skip;  /* <think>\n; </think>\n\n; the empty block */
     const char *note, *refusal;
 };
 
@@ -40,6 +40,7 @@ static void tokens_encode(struct template *t)
     t->newline = newline.v[0]; /* one byte is one token */
     tokens_release(&newline);
     encode(t->v, "<think>\n", TOKENIZE_SPECIAL, &t->open);
+    encode(t->v, "</think>\n\n", TOKENIZE_SPECIAL, &t->close);
     encode(t->v, "<think>\n\n</think>\n\n", TOKENIZE_SPECIAL, &t->skip);
     t->im_start = vocab_find(t->v, "<|im_start|>");
     t->im_end = vocab_find(t->v, "<|im_end|>");
@@ -87,6 +88,7 @@ void template_close(struct template *t)
     for (int r = 0; r < ROLE_COUNT; r++)
         tokens_release(&t->header[r]);
     tokens_release(&t->open);
+    tokens_release(&t->close);
     tokens_release(&t->skip);
     free(t);
 }
@@ -114,6 +116,11 @@ bool template_has_thinking(const struct template *t)
 bool template_thinking_default(const struct template *t)
 {
     return t->format.default_on;
+}
+
+enum effort template_effort(const struct template *t)
+{
+    return t->format.thinks ? t->format.effort : EFFORT_DEFAULT;
 }
 
 /* Whether an answer thinks, when thinking is wished or not. */
@@ -195,6 +202,7 @@ struct renderer {
     struct tokens *out;
     size_t begin; /* length of out before the call */
     bool thinking;
+    const char *effort; /* sentence that begins the system turn, or NULL */
 };
 
 static void turn_begin(struct renderer *r, enum role role)
@@ -221,15 +229,33 @@ static void turn_end(struct renderer *r)
 
 static void system_text(struct renderer *r, struct text content)
 {
-    const char *effort = r->thinking ? r->t->format.effort : NULL;
     struct buf joined = BUF_INIT;
-    if (effort) {
-        buf_str(&joined, effort);
+    if (r->effort) {
+        buf_str(&joined, r->effort);
         buf_str(&joined, content.n ? "\n\n" : "");
     }
     buf_add(&joined, content.v, content.n);
     vocab_encode(r->t->v, joined.v, joined.len, 0, r->out);
     buf_release(&joined);
+}
+
+/* What stands between the header of an earlier answer and its text. */
+static void reasoning(struct renderer *r, const struct turn *turn)
+{
+    const struct template *t = r->t;
+    struct text thought = trim((struct text){ turn->thinking ? turn->thinking : "",
+                                              turn->thinking ? turn->thinking_bytes : 0 });
+    if (t->format.thinks && thought.n) {
+        struct buf line = BUF_INIT; /* its end may be of one token with the text's */
+        buf_add(&line, thought.v, thought.n);
+        buf_char(&line, '\n');
+        tokens_add(r->out, t->open.v, t->open.len);
+        vocab_encode(t->v, line.v, line.len, 0, r->out);
+        tokens_add(r->out, t->close.v, t->close.len);
+        buf_release(&line);
+    } else if (t->format.history_block) {
+        tokens_add(r->out, t->skip.v, t->skip.len);
+    }
 }
 
 static void turn_text(struct renderer *r, const struct turn *turn)
@@ -241,8 +267,8 @@ static void turn_text(struct renderer *r, const struct turn *turn)
     if (turn->role == ROLE_ASSISTANT && t->format.thinks)
         content = drop_thinking(content);
     content = trim(content);
-    if (turn->role == ROLE_ASSISTANT && t->format.history_block)
-        tokens_add(r->out, t->skip.v, t->skip.len);
+    if (turn->role == ROLE_ASSISTANT)
+        reasoning(r, turn);
     if (turn->role == ROLE_SYSTEM)
         system_text(r, content);
     else
@@ -294,10 +320,15 @@ int template_render(const struct template *t, const struct turn *turns, size_t n
                     const struct render_params *p, struct tokens *out, size_t *starts,
                     struct err *err)
 {
-    struct renderer r = { t, out, out->len, thinks(t, p->thinking) };
+    struct renderer r = { t, out, out->len, thinks(t, p->thinking), NULL };
+    enum effort effort = p->effort > EFFORT_DEFAULT && p->effort < EFFORT_COUNT
+                             ? p->effort
+                             : t->format.effort;
+    if (r.thinking)
+        r.effort = t->format.sentences[effort];
     if (turns_check(t, turns, n_turns, p->generate, err))
         return -1;
-    if (n_turns && turns[0].role != ROLE_SYSTEM && r.thinking && t->format.effort)
+    if (n_turns && turns[0].role != ROLE_SYSTEM && r.effort)
         turn_text(&r, &(struct turn){ .role = ROLE_SYSTEM });
     for (size_t i = 0; i < n_turns; i++) {
         turn_end(&r);

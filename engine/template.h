@@ -31,6 +31,8 @@ const char *template_refusal(const struct template *t);
  * an answer starts with it by default. */
 bool template_has_thinking(const struct template *t);
 bool template_thinking_default(const struct template *t);
+/* The usual degree of thinking; EFFORT_DEFAULT where there is only one. */
+enum effort template_effort(const struct template *t);
 
 /* As model_render and model_sampling in engine.h; sampling of NULL is that of
  * plain ChatML. */

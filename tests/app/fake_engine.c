@@ -65,6 +65,7 @@ int model_open(struct model **out, const char *path, struct err *err)
         .refusal = fake.refusal,
         .has_thinking = true,
         .thinking_default = fake.opens_thinking,
+        .effort = fake.has_effort ? EFFORT_XHIGH : EFFORT_DEFAULT,
         .n_vocab = FAKE_VOCAB,
         .ctx_tokens = fake.ctx_tokens ? fake.ctx_tokens : 4096,
         .tokenizer_id = "fake-bytes",
@@ -138,11 +139,28 @@ static void turn_close(struct tokens *out)
     tokens_push(out, FAKE_BYTE + '\n');
 }
 
+/* What stands before the text of a turn. */
+static void preamble_add(const struct model *m, const struct turn *t, enum effort effort,
+                         struct tokens *out)
+{
+    char text[32];
+    if (t->role == ROLE_SYSTEM && fake.has_effort && effort) {
+        snprintf(text, sizeof text, "effort %d ", (int)effort);
+        model_tokenize(m, text, strlen(text), 0, out);
+    }
+    if (t->thinking_bytes) {
+        tokens_push(out, FAKE_THINK);
+        model_tokenize(m, t->thinking, t->thinking_bytes, 0, out);
+        tokens_push(out, FAKE_END_THINK);
+    }
+}
+
 int model_render(const struct model *m, const struct turn *turns, size_t n_turns,
                  const struct render_params *p, struct tokens *out, size_t *starts,
                  struct err *err)
 {
     (void)err;
+    fake.effort = p->effort;
     for (size_t i = 0; i < n_turns; i++) {
         if (starts)
             starts[i] = out->len;
@@ -150,6 +168,7 @@ int model_render(const struct model *m, const struct turn *turns, size_t n_turns
             tokens_add(out, turns[i].ids, turns[i].n_ids);
         } else {
             header_add(turns[i].role, out);
+            preamble_add(m, &turns[i], p->effort, out);
             model_tokenize(m, turns[i].text, turns[i].text_bytes, 0, out);
             tokens_push(out, FAKE_END);
         }

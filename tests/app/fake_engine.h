@@ -30,6 +30,7 @@ struct fake_script {
     uint32_t kv_bytes, state_bytes;   /* of a token, of a state */
     uint32_t ctx_tokens, chunk_tokens;
     bool opens_thinking; /* the header of an answer ends in <think> */
+    bool has_effort;     /* "effort N " begins a system turn when one is asked for */
     const char *model_fails, *engine_fails, *refusal;
     unsigned decode_fails_at, session_fails_at, engine_fails_at; /* nth call; 0: never */
     const char *model_name;                                      /* NULL: "Fake" */
@@ -41,6 +42,7 @@ struct fake_script {
     atomic_uint n_reads; /* that found one; may be looked at meanwhile */
     unsigned max_steps;
     struct sampler_params sampler;
+    enum effort effort; /* of the last prompt */
 };
 
 extern struct fake_script fake;

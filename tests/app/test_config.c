@@ -47,7 +47,8 @@ static void test_values(void)
                  "# comment\n; another\nmodel = ~/m.gguf\nctx=8192\ntemperature = 0.7\n"
                  "top_k=20\ntop_p=0.8\nmin_p = 0.05\nmouse = off\ncolours=no\n"
                  "thinking = on\nmath=float\nstart = last\nsnapshots_gb = 0.5\ndevice=2\n"
-                 "stop = END\nstop = a\\nb\n"
+                 "stop = END\nstop = a\\nb\nrepeat_penalty = 1.1\n"
+                 "presence_penalty = -0.5\neffort = medium\npreserve_thinking = off\n"
                  "system = You are terse ; and # exact.\n   Answer in one line.\n",
                  &notes) == 0);
     CHECK_STR(buf_cstr(&notes), "");
@@ -57,6 +58,9 @@ static void test_values(void)
     CHECK(c.top_p == 0.8 && c.min_p == 0.05 && !c.mouse && !c.colours);
     CHECK(c.keep_bytes == 500000000 && c.stops.n == 2);
     CHECK_STR(c.stops.v[1], "a\nb");
+    CHECK(c.repeat_penalty == 1.1 && c.presence_penalty == -0.5);
+    CHECK(isnan(c.frequency_penalty) && c.effort == EFFORT_MEDIUM);
+    CHECK(c.preserve_thinking == 0);
     CHECK(c.thinking == 1 && c.math == MATH_FLOAT && c.start_last);
     config_release(&c);
     buf_release(&notes);
@@ -66,6 +70,13 @@ static void test_notes(void)
 {
     struct config c;
     struct buf notes = BUF_INIT;
+    REQUIRE(load(&c, "top_k = 300\neffort = most\npresence_penalty = 3\n", &notes) == 0);
+    CHECK_STR(buf_cstr(&notes),
+              "config: top_k needs a number from 0 to 256, not \"300\"\n"
+              "config: effort needs low, medium or high, not \"most\"\n"
+              "config: presence_penalty needs a number from -2 to 2, not \"3\"\n");
+    config_release(&c);
+    buf_truncate(&notes, 0);
     REQUIRE(load(&c, "colour = red\nctx = many\nmouse = maybe\n[net]\nctx = 5\n",
                  &notes) == 0);
     CHECK_STR(buf_cstr(&notes), "config: unknown key \"colour\"\n"

@@ -49,6 +49,25 @@ static void test_not_given(void)
     options_release(&o);
 }
 
+static void test_sampling(void)
+{
+    struct options o;
+    struct err err;
+    REQUIRE(parse(&o,
+                  "--repeat-penalty 1.1 --presence-penalty -1.5 --frequency-penalty=.25 "
+                  "--effort high --preserve-thinking off",
+                  ALL, &err) == 0);
+    CHECK(o.repeat_penalty == 1.1 && o.presence_penalty == -1.5);
+    CHECK(o.frequency_penalty == 0.25 && o.effort == EFFORT_XHIGH);
+    CHECK(o.preserve_thinking == 0);
+    options_release(&o);
+    REQUIRE(parse(&o, "--effort low --top-k 20 --min-p 0.5", ALL, &err) == 0);
+    CHECK(isnan(o.repeat_penalty) && isnan(o.presence_penalty));
+    CHECK(isnan(o.frequency_penalty) && o.preserve_thinking == -1);
+    CHECK(o.effort == EFFORT_LOW && o.top_k == 20 && o.min_p == 0.5);
+    options_release(&o);
+}
+
 static void test_stop_texts(void)
 {
     struct options o;
@@ -106,6 +125,17 @@ static void test_refusals(void)
         { "--math double", "int8 or float" },
         { "--think maybe", "on or off" },
         { "--stop _", "--stop: a stop text has" },
+        { "--top-k -1", "--top-k needs" },
+        { "--top-k 257", "--top-k needs a whole number from 0 to 256" },
+        { "--min-p 1.5", "--min-p needs" },
+        { "--repeat-penalty 0", "--repeat-penalty needs a number from 0.1 to 10" },
+        { "--repeat-penalty -1", "--repeat-penalty needs" },
+        { "--repeat-penalty nan", "--repeat-penalty needs" },
+        { "--presence-penalty 2.1", "--presence-penalty needs a number from -2 to 2" },
+        { "--presence-penalty --1", "--presence-penalty needs" },
+        { "--frequency-penalty -3", "--frequency-penalty needs" },
+        { "--effort max", "low, medium or high" },
+        { "--preserve-thinking maybe", "on or off" },
         { "--json=1", "takes no value" },
         { "--jso", "unknown option --jso" },
         { "--modelx=a", "unknown option --modelx" },
@@ -143,5 +173,6 @@ static void test_help_names_each_option(void)
     buf_release(&b);
 }
 
-TEST_MAIN(T(test_forms), T(test_not_given), T(test_stop_texts), T(test_values_that_look_like_options),
-          T(test_refusals), T(test_only_allowed), T(test_help_names_each_option))
+TEST_MAIN(T(test_forms), T(test_not_given), T(test_sampling), T(test_stop_texts),
+          T(test_values_that_look_like_options), T(test_refusals), T(test_only_allowed),
+          T(test_help_names_each_option))

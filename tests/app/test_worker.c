@@ -190,12 +190,16 @@ static void test_stop_text(void)
     const size_t kept = strlen("\nEND\n\n\nParis, EN") + 2;
     CHECK(e.ids.len == kept && !memcmp(e.ids.v, s.ids.v, kept * sizeof *e.ids.v));
     CHECK(e.ctx_used == 10 + kept && s.ids.len > kept);
-    /* The timeline goes back by itself: what follows reads its own tokens only. */
+    /* The timeline can go back to it: what follows reads its own tokens only. */
     g = prompt("capital?", 0);
     tokens_add(&g.ids, e.ids.v, e.ids.len);
-    tokens_push(&g.ids, FAKE_BYTE + '?');
     worker_event_release(&e);
     seen_release(&s);
+    struct tokens settled = { 0 };
+    tokens_add(&settled, g.ids.v, g.ids.len);
+    tokens_push(&g.ids, FAKE_BYTE + '?');
+    worker_settle(w, &settled);
+    CHECK(!settled.v);
     worker_keep(w, 1); /* its turn comes when that is done */
     e = wait_event(w, EVENT_KEPT, NULL);
     worker_event_release(&e);

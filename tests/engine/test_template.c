@@ -72,7 +72,9 @@ static void test_features(void)
         CHECK(f.thinks == cases[i].thinks && f.can_choose == cases[i].can_choose);
         CHECK(f.opens == cases[i].opens && f.default_on == cases[i].default_on);
         CHECK(f.history_block == cases[i].history_block);
-        CHECK_STR(f.effort ? f.effort : "", i == 8 ? XHIGH : "");
+        CHECK(f.effort == (i == 8 ? EFFORT_XHIGH : EFFORT_DEFAULT));
+        CHECK_STR(f.sentences[EFFORT_XHIGH] ? f.sentences[EFFORT_XHIGH] : "",
+                  i == 8 ? XHIGH : "");
         chat_format_release(&f);
     }
     struct chat_format f;
@@ -88,7 +90,9 @@ static void test_features(void)
         HEADER OFF CLOSED ELSE OPEN;
     chat_format_read(&f, medium, sizeof medium - 1);
     CHECK_STR(f.family, "qwen3.8");
-    CHECK(!f.effort);
+    CHECK(f.effort == EFFORT_MEDIUM && !f.sentences[EFFORT_MEDIUM]);
+    CHECK_STR(f.sentences[EFFORT_LOW], "Reasoning effort is set to low. Be brief.");
+    chat_format_release(&f);
 }
 
 static struct turn turn(enum role role, const char *text)
@@ -110,7 +114,8 @@ static struct tokens render(const struct template *t, const struct turn *turns, 
 {
     struct tokens out = { 0 };
     struct err err = { "" };
-    const struct render_params p = { (how & THINK) != 0, (how & GENERATE) != 0 };
+    const struct render_params p = { .thinking = (how & THINK) != 0,
+                                     .generate = (how & GENERATE) != 0 };
     if (template_render(t, turns, n, &p, &out, starts, &err)) {
         printf("# %s\n", err.text);
         REQUIRE(0);
@@ -193,6 +198,73 @@ static void test_families(void)
         check_text(t, o.v, many, 4, cases[i].how, cases[i].many);
         template_close(t);
     }
+    opened_close(&o);
+}
+
+static struct turn thought(const char *thinking, const char *text)
+{
+    struct turn t = turn(ROLE_ASSISTANT, text);
+    t.thinking = thinking;
+    t.thinking_bytes = strlen(thinking);
+    return t;
+}
+
+/* Reasoning that is given stands before its answer, as if evaluated so. */
+static void test_earlier_reasoning(void)
+{
+    struct opened o = open_qwen3();
+    const struct turn turns[] = { turn(ROLE_USER, "Hi"), thought(" It greets.\n\n", "Hello!"),
+                                  turn(ROLE_USER, "1 + 1?") };
+    const struct turn blank[] = { turn(ROLE_USER, "Hi"), thought(" \n", "Hello!") };
+    static const char *const texts[] = { qwen3, qwen35, qwen36, qwen38 };
+    for (size_t i = 0; i < 4; i++) {
+        struct template *t = open_template(texts[i], o.v);
+        check_text(t, o.v, turns, 3, 0,
+                   U("Hi") A("<think>\nIt greets.\n</think>\n\nHello!") U("1 + 1?"));
+        check_text(t, o.v, blank, 2, 0,
+                   i == 3 ? U("Hi") A("<think>\n\n</think>\n\nHello!") : U("Hi") A("Hello!"));
+        template_close(t);
+    }
+    struct template *t = open_template(plain, o.v);
+    check_text(t, o.v, turns, 3, 0, U("Hi") A("Hello!") U("1 + 1?"));
+    template_close(t);
+    opened_close(&o);
+}
+
+static void check_effort(const struct template *t, const struct vocab *v, enum effort e,
+                         bool thinking, const char *want)
+{
+    const struct turn one[] = { turn(ROLE_USER, "Hi") };
+    const struct render_params p = { .thinking = thinking, .effort = e };
+    struct tokens got = { 0 };
+    struct buf text = BUF_INIT;
+    struct err err;
+    REQUIRE(template_render(t, one, 1, &p, &got, NULL, &err) == 0);
+    for (size_t i = 0; i < got.len; i++)
+        vocab_decode(v, got.v[i], TOKENIZE_SPECIAL, &text);
+    CHECK_STR(buf_cstr(&text), want);
+    buf_release(&text);
+    tokens_release(&got);
+}
+
+/* Degrees of thinking where the template has them; elsewhere they do nothing. */
+static void test_effort(void)
+{
+    struct opened o = open_qwen3();
+    struct template *t = open_template(qwen38, o.v);
+    CHECK(template_effort(t) == EFFORT_XHIGH);
+    check_effort(t, o.v, EFFORT_DEFAULT, true, S(XHIGH) U("Hi"));
+    check_effort(t, o.v, EFFORT_XHIGH, true, S(XHIGH) U("Hi"));
+    check_effort(t, o.v, EFFORT_MEDIUM, true, U("Hi"));
+    check_effort(t, o.v, EFFORT_LOW, true,
+                 S("Reasoning effort is set to low. Be brief.") U("Hi"));
+    check_effort(t, o.v, EFFORT_LOW, false, U("Hi"));
+    check_effort(t, o.v, EFFORT_COUNT, true, S(XHIGH) U("Hi"));
+    template_close(t);
+    t = open_template(qwen36, o.v);
+    CHECK(template_effort(t) == EFFORT_DEFAULT);
+    check_effort(t, o.v, EFFORT_LOW, true, U("Hi"));
+    template_close(t);
     opened_close(&o);
 }
 
@@ -503,4 +575,5 @@ static void test_sampling(void)
 
 TEST_MAIN(T(test_features), T(test_families), T(test_mini), T(test_ids), T(test_starts),
           T(test_errors), T(test_hostile_text), T(test_fallback),
-          T(test_hostile_template), T(test_sampling))
+          T(test_hostile_template), T(test_sampling),
+          T(test_earlier_reasoning), T(test_effort))

@@ -61,7 +61,7 @@ static void use_vocabulary(const struct model *m)
     }
     model_detokenize(m, -1, 0, &back);
     model_detokenize(m, INT32_MAX, TOKENIZE_SPECIAL, &back);
-    model_render(m, &turn, 1, &(struct render_params){ true, true }, &ids, NULL, &err);
+    model_render(m, &turn, 1, &(struct render_params){ .thinking = true, .generate = true }, &ids, NULL, &err);
     tokens_release(&ids);
     buf_release(&back);
 }
