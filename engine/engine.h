@@ -29,9 +29,6 @@ struct session;
 /* How much a model is to reason, where its template knows degrees of it. */
 enum effort { EFFORT_DEFAULT, EFFORT_LOW, EFFORT_MEDIUM, EFFORT_XHIGH, EFFORT_COUNT };
 
-/* How much a model is to reason, where its template knows degrees of it. */
-enum effort { EFFORT_DEFAULT, EFFORT_LOW, EFFORT_MEDIUM, EFFORT_XHIGH, EFFORT_COUNT };
-
 struct model_info {
     const char *path, *architecture, *name; /* as in the file: hostile text */
     const char *family;      /* chat template family: "chatml", "qwen3.5", ... */
@@ -42,8 +39,6 @@ struct model_info {
                               * text: the vocabulary may be what is refused */
     bool thinking_default;   /* the template starts in thinking mode */
     bool has_thinking;       /* the template can open an answer with thinking */
-    enum effort effort;      /* it has degrees of thinking, and this is the usual one;
-                              * else EFFORT_DEFAULT */
     enum effort effort;      /* it has degrees of thinking, and this is the usual one;
                               * else EFFORT_DEFAULT */
     uint64_t file_bytes, weight_bytes, n_params;
