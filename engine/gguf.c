@@ -28,7 +28,9 @@ static int map_fd(struct gguf_part *p, int fd, struct err *err)
         return err_set(err, "is empty; download the model again");
     if ((uint64_t)st.st_size > SIZE_MAX)
         return err_set(err, "is too large for the address space");
-    void *map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    void *map = fault_hit(FAULT_MAP)
+                    ? MAP_FAILED
+                    : mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
     if (map == MAP_FAILED)
         return err_set(err, "cannot be mapped (%" PRIu64 " bytes): %s",
                        (uint64_t)st.st_size, strerror(errno));

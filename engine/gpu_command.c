@@ -73,7 +73,7 @@ void gpu_commands_close(struct gpu_commands *c)
         return;
     VkDevice device = c->gpu->device;
     if (gpu_commands_busy(c))
-        gpu_wait(c->gpu, 0, NULL);
+        gpu_settle(c->gpu);
     gpu_profile_close(c);
     for (uint32_t i = 0; i < c->n_pools; i++)
         vkDestroyDescriptorPool(device, c->pools[i], NULL);
@@ -373,16 +373,35 @@ int gpu_submit(struct gpu *gpu, struct gpu_commands *const *lists, uint32_t n,
     return 0;
 }
 
+VkResult gpu_fence_wait(const struct gpu *gpu, VkFence fence, uint64_t timeout_ns)
+{
+    if (fault_hit(FAULT_DEVICE_WAIT))
+        return VK_ERROR_OUT_OF_HOST_MEMORY;
+    VkResult r = vkWaitForFences(gpu->device, 1, &fence, VK_TRUE, timeout_ns);
+    return r == VK_SUCCESS && fault_hit(FAULT_DEVICE_LOST) ? VK_ERROR_DEVICE_LOST : r;
+}
+
+void gpu_settle(struct gpu *gpu)
+{
+    struct gpu_staging *s = &gpu->staging;
+    if (!gpu->in_flight && !s->busy[0] && !s->busy[1])
+        return;
+    vkDeviceWaitIdle(gpu->device);
+    if (gpu->in_flight)
+        vkResetFences(gpu->device, 1, &gpu->fence);
+    for (int i = 0; i < 2; i++)
+        if (s->busy[i])
+            vkResetFences(gpu->device, 1, &s->fence[i]);
+    gpu->in_flight = s->busy[0] = s->busy[1] = false;
+}
+
 int gpu_wait(struct gpu *gpu, uint64_t timeout_ns, struct err *err)
 {
     if (gpu_alive(gpu, err))
         return -1;
     if (!gpu->in_flight)
         return 0;
-    VkResult r = vkWaitForFences(gpu->device, 1, &gpu->fence, VK_TRUE,
-                                 timeout_ns ? timeout_ns : UINT64_MAX);
-    if (r == VK_SUCCESS && fault_hit(FAULT_DEVICE_LOST))
-        r = VK_ERROR_DEVICE_LOST;
+    VkResult r = gpu_fence_wait(gpu, gpu->fence, timeout_ns ? timeout_ns : UINT64_MAX);
     if (r == VK_TIMEOUT)
         return err_set(err, "the device is still busy after %.0f ms (last step: %s)",
                        (double)timeout_ns / 1e6,

@@ -83,6 +83,10 @@ void *gpu_features_link(struct gpu_features *f, const struct gpu_caps *caps);
 int gpu_check(struct gpu *gpu, VkResult r, struct err *err, const char *what);
 /* 0, or -1 with the text of the device loss that came before. */
 int gpu_alive(const struct gpu *gpu, struct err *err);
+VkResult gpu_fence_wait(const struct gpu *gpu, VkFence fence, uint64_t timeout_ns);
+/* After a wait that failed the device may still be at work on what is about to be
+ * released: waits for all of it. */
+void gpu_settle(struct gpu *gpu);
 const char *gpu_result_name(VkResult r);
 /* Names an object in validation messages. */
 void gpu_name(struct gpu *gpu, VkObjectType type, uint64_t handle, const char *name);

@@ -156,8 +156,10 @@ void gpu_buffer_close(struct gpu_buffer *b, struct gpu *gpu)
 {
     if (!b || !gpu)
         return;
-    if (b->memory)
+    if (b->memory) {
+        gpu_settle(gpu);
         gpu->allocated -= b->bytes;
+    }
     vkDestroyBuffer(gpu->device, b->vk, NULL);
     vkFreeMemory(gpu->device, b->memory, NULL);
     *b = (struct gpu_buffer){ 0 };
@@ -224,6 +226,7 @@ static int staging_open(struct gpu *gpu, struct err *err)
 void gpu_staging_close(struct gpu *gpu)
 {
     struct gpu_staging *s = &gpu->staging;
+    gpu_settle(gpu);
     for (int i = 0; i < 2; i++)
         vkDestroyFence(gpu->device, s->fence[i], NULL);
     if (s->cmd[0])
@@ -237,7 +240,7 @@ static int half_wait(struct gpu *gpu, int half, struct err *err)
     struct gpu_staging *s = &gpu->staging;
     if (!s->busy[half])
         return 0;
-    VkResult r = vkWaitForFences(gpu->device, 1, &s->fence[half], VK_TRUE, UINT64_MAX);
+    VkResult r = gpu_fence_wait(gpu, s->fence[half], UINT64_MAX);
     if (gpu_check(gpu, r, err, "waiting for a copy"))
         return -1;
     s->busy[half] = false;
@@ -270,7 +273,9 @@ static int half_submit(struct gpu *gpu, int half, struct err *err)
     };
     VkResult r = vkEndCommandBuffer(s->cmd[half]);
     if (r == VK_SUCCESS)
-        r = vkQueueSubmit(gpu->queue, 1, &submit, s->fence[half]);
+        r = fault_hit(FAULT_DEVICE_SUBMIT)
+                ? VK_ERROR_OUT_OF_DEVICE_MEMORY
+                : vkQueueSubmit(gpu->queue, 1, &submit, s->fence[half]);
     if (gpu_check(gpu, r, err, "submitting a copy"))
         return -1;
     s->busy[half] = true;

@@ -5,13 +5,15 @@
 # A test that ends without such a line, dies, or exits nonzero without a
 # "not ok" line has failed. The whole output of each is kept in $BUILD/logs.
 # The last line is "N passed, N failed", with ", N skipped" where there are
-# any; the exit status is 0 only if something passed and nothing failed.
+# any; before it stand the figures of "# count inputs|faults|kills|bytes N" lines,
+# summed up. The exit status is 0 only if something passed and nothing failed.
 set -u
 
 BUILD=${BUILD:-build}
 TERN=${TERN:-$BUILD/tern}
 LIMIT=${TEST_SECONDS:-600} # a program that runs longer is killed
 passed=0 failed=0 skipped=0
+declare -A counts=()
 
 # Tests see neither the settings nor the conversations of who runs them.
 home=$(mktemp -d) || exit 1
@@ -61,6 +63,9 @@ run_one() { # TEST
         echo "not ok: no result line" >>"$log"
         bad=1
     fi
+    while read -r _ _ what n; do
+        counts[$what]=$((${counts[$what]:-0} + n))
+    done < <(grep -a '^# count [a-z]* [0-9]*$' "$log")
     passed=$((passed + ok)) failed=$((failed + bad)) skipped=$((skipped + skip))
     printf '%-44s %4d ok %8d.%02d s%s%s\n' "${1#"$BUILD"/}" "$ok" $((us / 1000000)) \
         $((us % 1000000 / 10000)) "$([ "$bad" -eq 0 ] || echo "  $bad FAILED")" \
@@ -72,6 +77,10 @@ for t; do
     run_one "$t"
 done
 [ $((passed + failed)) -gt 0 ] || echo "nothing ran"
+for what in "inputs tried" "faults injected" "kills survived" "bytes lost"; do
+    n=${counts[${what% *}]:-}
+    [ -z "$n" ] || printf '%s %s\n' "$n" "$what"
+done
 printf '%d passed, %d failed' "$passed" "$failed"
 [ "$skipped" -eq 0 ] || printf ', %d skipped' "$skipped"
 echo

@@ -6,6 +6,8 @@
 #ifndef TESTS_TEST_H
 #define TESTS_TEST_H
 
+#include "base/fault.h"
+
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -48,6 +50,9 @@ static int test_failures;
         }                                                                      \
     } while (0)
 
+/* A figure for the end of the whole run, see tests/run.sh. */
+#define COUNT(what, n) printf("# count %s %llu\n", what, (unsigned long long)(n))
+
 #define SKIP(why)                                                              \
     do {                                                                       \
         printf("# skipped: %s\n", why);                                        \
@@ -68,6 +73,8 @@ static inline int test_child(const struct test_case *t)
     if (pid == 0) {
         alarm(TEST_SECONDS);
         t->run();
+        if (fault_count())
+            COUNT("faults", fault_count());
         exit(test_failures ? 1 : 0);
     }
     int status = 0;

@@ -10,12 +10,14 @@
 static struct {
     atomic_uint left[FAULT_KINDS];
     atomic_bool fired[FAULT_KINDS];
+    atomic_uint count;
 } countdown;
 
 static const int reasons[FAULT_KINDS] = {
     [FAULT_OPEN] = EACCES, [FAULT_WRITE] = ENOSPC, [FAULT_FSYNC] = EIO,
-    [FAULT_RENAME] = EIO,  [FAULT_SQL] = ENOSPC,   [FAULT_DEVICE_ALLOC] = ENOMEM,
-    [FAULT_DEVICE_SUBMIT] = ENOMEM, [FAULT_DEVICE_LOST] = EIO,
+    [FAULT_RENAME] = EIO,  [FAULT_MAP] = ENOMEM,   [FAULT_SQL] = ENOSPC,
+    [FAULT_DEVICE_ALLOC] = ENOMEM, [FAULT_DEVICE_SUBMIT] = ENOMEM,
+    [FAULT_DEVICE_WAIT] = ENOMEM,  [FAULT_DEVICE_LOST] = EIO,
 };
 
 void fault_arm(enum fault_kind kind, unsigned n)
@@ -39,8 +41,14 @@ bool fault_hit(enum fault_kind kind)
         if (left > 1)
             return false;
         atomic_store(&countdown.fired[kind], true);
+        atomic_fetch_add(&countdown.count, 1);
         errno = reasons[kind];
         return true;
     }
     return false;
+}
+
+unsigned fault_count(void)
+{
+    return atomic_load(&countdown.count);
 }

@@ -19,9 +19,11 @@ enum fault_kind {
     FAULT_WRITE,        /* one write call: ENOSPC */
     FAULT_FSYNC,        /* EIO */
     FAULT_RENAME,       /* EIO */
+    FAULT_MAP,          /* one file to be mapped: ENOMEM */
     FAULT_SQL,          /* one step of a statement: as if SQLITE_FULL */
     FAULT_DEVICE_ALLOC, /* one allocation of device memory */
     FAULT_DEVICE_SUBMIT, /* the device takes no work now; it may later */
+    FAULT_DEVICE_WAIT,   /* waiting fails while the device goes on */
     FAULT_DEVICE_LOST,   /* found out when waiting for work */
     FAULT_KINDS
 };
@@ -34,5 +36,7 @@ bool fault_disarm(enum fault_kind kind);
  * one caller is told so, with errno as above: `fault_hit(FAULT_WRITE) ? -1 :
  * write(...)`. Thread-safety: any thread. */
 bool fault_hit(enum fault_kind kind);
+/* Failures of all kinds that this process has had. */
+unsigned fault_count(void);
 
 #endif
