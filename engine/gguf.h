@@ -34,6 +34,9 @@ struct tensor {
     uint64_t bytes;
     const uint8_t *data; /* in the mapping; aligned as the file says */
     uint32_t part;       /* 0 unless the model is split over several files */
+    const struct tensor *factor; /* NULL, or floats that multiply the values: one,
+                                  * or one for each of the ne[2] matrices. Never
+                                  * set by gguf_open; see model_weights.c */
 };
 
 /* Maps the file, and for the first part of a split model all other parts. */

@@ -94,7 +94,8 @@ struct weights {
     const struct tensor *output_norm; /* {E} */
     const struct tensor *output;      /* {E, n_vocab}; token_embd when tied */
     struct layer *layers;             /* n_layer */
-    struct tensor *views;             /* parts of fused tensors, 3 a layer */
+    struct tensor **views;            /* parts of fused tensors, and those with */
+    size_t n_views;                   /* a factor */
 };
 
 struct model {

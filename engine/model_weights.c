@@ -6,6 +6,7 @@
 #include "base/mem.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -132,6 +133,59 @@ static bool is_float_type(enum quant q)
     return q == QUANT_F32 || q == QUANT_F16 || q == QUANT_BF16;
 }
 
+/* A tensor like another one, which lives as long as the weights. */
+static struct tensor *new_view(struct weights *w, const struct tensor *like)
+{
+    struct tensor *view = mem_alloc(sizeof *view);
+    *view = *like;
+    w->views = mem_regrow(w->views, w->n_views + 1, sizeof *w->views);
+    w->views[w->n_views++] = view;
+    return view;
+}
+
+static bool ends_with(const char *name, const char *tail)
+{
+    size_t n = strlen(name), m = strlen(tail);
+    return n > m && !strcmp(name + n - m, tail);
+}
+
+static int check_factor(struct finder *f, const struct tensor *t,
+                        const struct tensor *factor)
+{
+    if (!is_float_type(factor->type) || factor->n_elements != factor->ne[0] ||
+        (factor->ne[0] != 1 && factor->ne[0] != t->ne[2]))
+        return err_set(f->err, "tensor %s holds no factors for %s; the file is damaged",
+                       factor->name, t->name);
+    float *values = mem_array(factor->ne[0], sizeof *values);
+    bool finite = true;
+    quant_dequantize(factor->type, factor->data, factor->ne[0], values);
+    for (uint64_t i = 0; i < factor->ne[0]; i++)
+        finite = finite && isfinite(values[i]);
+    free(values);
+    return finite ? 0 : err_set(f->err, "tensor %s holds a number that is not finite; the "
+                                "file is damaged", factor->name);
+}
+
+/* NVFP4 matrices "x.weight" may have the factor of their values in "x.scale". */
+static int find_factor(struct finder *f, const struct tensor **t)
+{
+    char name[GGUF_NAME_BYTES + 8];
+    size_t base = strlen((*t)->name) - strlen(".weight");
+    if ((*t)->type != QUANT_NVFP4 || !ends_with((*t)->name, ".weight"))
+        return 0;
+    snprintf(name, sizeof name, "%.*s.scale", (int)base, (*t)->name);
+    const struct tensor *factor = gguf_tensor_find(f->g, name);
+    if (!factor)
+        return 0;
+    if (check_factor(f, *t, factor) < 0)
+        return -1;
+    f->known[factor - gguf_tensor(f->g, 0)] = true;
+    struct tensor *view = new_view(f->w, *t);
+    view->factor = factor;
+    *t = view;
+    return 0;
+}
+
 /* Looks a tensor up and checks it: 0 found or absent (*out NULL), -1 wrong. */
 static int find_tensor(struct finder *f, const char *name, bool floats,
                        const enum dim shape[3], const struct tensor **out)
@@ -146,7 +200,7 @@ static int find_tensor(struct finder *f, const char *name, bool floats,
         return err_set(f->err, "tensor %s is of type %s, not a float type; the file was "
                        "made by an unknown converter", name, quant_format(t->type)->name);
     f->known[t - gguf_tensor(f->g, 0)] = true;
-    return 0;
+    return find_factor(f, out);
 }
 
 static int missing(struct finder *f, const char *name)
@@ -179,11 +233,8 @@ static void split_fused(struct finder *f, uint32_t i, struct layer *l)
     const struct tensor **role[3] = { &l->q, &l->k, &l->v };
     const struct tensor *fused = l->qkv;
     uint64_t row_bytes = fused->bytes / fused->ne[1], row = 0;
-    if (!f->w->views)
-        f->w->views = mem_zalloc(3 * (size_t)f->hp->n_layer * sizeof *f->w->views);
     for (int part = 0; part < 3; part++) {
-        struct tensor *view = &f->w->views[3 * (size_t)i + (size_t)part];
-        *view = *fused;
+        struct tensor *view = new_view(f->w, fused);
         block_name(view->name, i, names[part]);
         view->ne[1] = f->dims[rows[part]];
         view->n_elements = view->ne[0] * view->ne[1];
@@ -296,12 +347,6 @@ bool tensor_is_decoder(const struct tensor *t, uint32_t n_layer)
     return strtoul(t->name + 4, NULL, 10) < n_layer;
 }
 
-static bool ends_with(const char *name, const char *tail)
-{
-    size_t n = strlen(name), m = strlen(tail);
-    return n > m && !strcmp(name + n - m, tail);
-}
-
 /* A tensor without a role stands for mathematics that would be left out. The
  * scale of quantised activations is the exception: they are not quantised so. */
 static int check_unknown(struct finder *f)
@@ -314,8 +359,8 @@ static int check_unknown(struct finder *f)
             continue;
         gguf_text(text, t->name, strlen(t->name));
         if (ends_with(t->name, ".scale"))
-            err_set(f->err, "weights with a factor beside them (tensor %s, as in some "
-                    "NVFP4 files) are not supported; use another quantisation", text);
+            err_set(f->err, "factors beside weights are supported with type NVFP4 only "
+                    "(tensor %s)", text);
         else
             err_set(f->err, "the tensor %s is not known, so the model would give wrong "
                     "results", text);
@@ -376,6 +421,8 @@ int weights_find(struct weights *w, struct hparams *hp, const struct gguf *g,
 
 void weights_release(struct weights *w)
 {
+    for (size_t i = 0; i < w->n_views; i++)
+        free(w->views[i]);
     free(w->layers);
     free(w->views);
     *w = (struct weights){ 0 };

@@ -35,8 +35,20 @@ static uint64_t source_rows(const struct pack_source *s)
     return rows;
 }
 
-/* The data of row r of the matrix, and the format that it is in. */
-static const uint8_t *source_row(const struct pack_source *s, uint64_t r, enum quant *type)
+float pack_factor(const struct tensor *t, uint64_t row)
+{
+    const struct tensor *f = t->factor;
+    float value = 1;
+    if (f)
+        quant_dequantize(f->type,
+                         f->data + (f->ne[0] > 1 ? row / t->ne[1] : 0) *
+                                       quant_bytes(f->type, 1),
+                         1, &value);
+    return value;
+}
+
+/* Where row r of the matrix comes from. */
+static struct pack_row_source source_row(const struct pack_source *s, uint64_t r)
 {
     uint32_t i = 0;
     if (s->interleave) {
@@ -50,8 +62,9 @@ static const uint8_t *source_row(const struct pack_source *s, uint64_t r, enum q
     const struct pack_rows *p = &s->rows[i];
     if (p->run)
         r = r / p->run * p->stride + p->start + r % p->run;
-    *type = t->type;
-    return t->data + r * (t->bytes / tensor_rows(t));
+    return (struct pack_row_source){ .type = t->type,
+                                     .data = t->data + r * (t->bytes / tensor_rows(t)),
+                                     .factor = pack_factor(t, r) };
 }
 
 static uint64_t padded(uint64_t bytes)
@@ -93,9 +106,8 @@ static void pack_rows(void *arg, uint32_t begin, uint32_t end)
     size_t code_bytes = pack_code_bytes(p->m->format, p->m->cols);
     size_t scale_bytes = pack_scale_bytes(p->m->format, p->m->cols);
     for (uint32_t i = begin; i < end; i++) {
-        enum quant type;
-        const uint8_t *row = source_row(p->source, p->first + i, &type);
-        pack_row(p->m->format, type, row, p->m->cols, p->codes + i * code_bytes,
+        struct pack_row_source row = source_row(p->source, p->first + i);
+        pack_row(p->m->format, &row, p->m->cols, p->codes + i * code_bytes,
                  p->scales + i * scale_bytes);
     }
 }

@@ -16,7 +16,7 @@
  *   IQ4_NL  4.5     4 x 1          f16 for 32
  *   IQ4_XS  4.25    4 x 1          8 bytes for 256
  *   MXFP4   4.25    4 x 1          a byte for 32
- *   NVFP4   4.5     4 x 1          a byte for 16
+ *   NVFP4   4.5     4 x 1          a byte for 16, and the row's factor in f32
  *   Q2_K    2.625   2              20 bytes for 256
  *   Q3_K    3.5     2 + 1          16 bytes for 256 (14 in the file)
  *   Q4_K    4.5     4              16 bytes for 256
@@ -70,8 +70,16 @@ uint32_t pack_units(enum device_format f, uint32_t cols);
 /* Bytes of one row's codes and scales. */
 size_t pack_code_bytes(enum device_format f, uint32_t cols);
 size_t pack_scale_bytes(enum device_format f, uint32_t cols);
-/* One row of cols elements of `type` into its two planes. */
-void pack_row(enum device_format f, enum quant type, const uint8_t *row, uint32_t cols,
+/* A row as it lies in the file; factor multiplies the values, 1 but for NVFP4. */
+struct pack_row_source {
+    enum quant type;
+    const uint8_t *data;
+    float factor;
+};
+/* The factor of a row, counted over all matrices of a tensor. */
+float pack_factor(const struct tensor *t, uint64_t row);
+/* One row of cols elements into its two planes. */
+void pack_row(enum device_format f, const struct pack_row_source *row, uint32_t cols,
               uint8_t *codes, uint8_t *scales);
 
 /* Bytes that a matrix takes from an arena, padding included. */

@@ -16,6 +16,7 @@ static const struct layout {
     uint8_t low_bits, high_bits; /* of a code; 16 bytes of low bits are a unit */
     bool by_bits;                /* a unit is a word for each bit of its codes */
     uint8_t float_bytes;
+    bool factor;                 /* behind a row's scales, in f32 */
 } layouts[FORMAT_COUNT] = {
     [FORMAT_F32] = { .float_bytes = 4 },
     [FORMAT_F16] = { .float_bytes = 2 },
@@ -32,7 +33,8 @@ static const struct layout {
     [FORMAT_IQ4_NL] = { 32, 2, 4, 0, true, 0 },
     [FORMAT_IQ4_XS] = { 256, 8, 4, 0, true, 0 },
     [FORMAT_MXFP4] = { 32, 1, 4, 0, true, 0 },
-    [FORMAT_NVFP4] = { 64, 4, 4, 0, true, 0 },
+    [FORMAT_NVFP4] = { .scale_elements = 64, .scale_bytes = 4, .low_bits = 4,
+                       .by_bits = true, .factor = true },
     [FORMAT_Q2_K] = { 256, 20, 2, 0, false, 0 },
     [FORMAT_Q3_K] = { 256, 16, 2, 1, false, 0 },
     [FORMAT_Q4_K] = { 256, 16, 4, 0, false, 0 },
@@ -73,7 +75,8 @@ size_t pack_scale_bytes(enum device_format f, uint32_t cols)
     const struct layout *l = &layouts[f];
     if (!l->low_bits)
         return 0;
-    return ((size_t)cols / l->scale_elements * l->scale_bytes + 3) / 4 * 4;
+    size_t scales = ((size_t)cols / l->scale_elements * l->scale_bytes + 3) / 4 * 4;
+    return scales + (l->factor ? sizeof(float) : 0);
 }
 
 /* Gathers bits [shift, shift + bits) of n codes: element 4j+i of a word's goes
@@ -125,11 +128,17 @@ static void pack_codes(enum device_format f, enum quant type, const uint8_t *row
     }
 }
 
-static void convert_to_f16(enum quant type, const uint8_t *row, uint32_t cols,
-                           uint8_t *codes)
+static void to_f32(const struct pack_row_source *row, uint32_t cols, float *values)
+{
+    quant_dequantize(row->type, row->data, cols, values);
+    for (uint32_t i = 0; row->factor != 1 && i < cols; i++)
+        values[i] *= row->factor;
+}
+
+static void to_f16(const struct pack_row_source *row, uint32_t cols, uint8_t *codes)
 {
     float *values = mem_array(cols, sizeof *values);
-    quant_dequantize(type, row, cols, values);
+    to_f32(row, cols, values);
     for (uint32_t i = 0; i < cols; i++) {
         uint16_t h = quant_f32_to_f16(values[i]);
         memcpy(codes + 2 * (size_t)i, &h, 2);
@@ -137,20 +146,22 @@ static void convert_to_f16(enum quant type, const uint8_t *row, uint32_t cols,
     free(values);
 }
 
-void pack_row(enum device_format f, enum quant type, const uint8_t *row, uint32_t cols,
+void pack_row(enum device_format f, const struct pack_row_source *row, uint32_t cols,
               uint8_t *codes, uint8_t *scales)
 {
     size_t code_bytes = pack_code_bytes(f, cols), scale_bytes = pack_scale_bytes(f, cols);
-    if (f == FORMAT_F32 && type != QUANT_F32) {
-        quant_dequantize(type, row, cols, (float *)(void *)codes);
-    } else if (pack_blocks[type].format != f) {
-        convert_to_f16(type, row, cols, codes);
+    if (f == FORMAT_F32 && row->type != QUANT_F32) {
+        to_f32(row, cols, (float *)(void *)codes);
+    } else if (pack_blocks[row->type].format != f) {
+        to_f16(row, cols, codes);
     } else if (!layouts[f].low_bits) {
-        memcpy(codes, row, code_bytes);
+        memcpy(codes, row->data, code_bytes);
     } else {
         /* What pads the planes. */
         memset(codes + code_bytes - 16, 0, 16);
         memset(scales + scale_bytes - 4, 0, 4);
-        pack_codes(f, type, row, cols, codes, scales);
+        pack_codes(f, row->type, row->data, cols, codes, scales);
+        if (layouts[f].factor)
+            memcpy(scales + scale_bytes - sizeof(float), &row->factor, sizeof(float));
     }
 }

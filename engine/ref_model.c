@@ -4,6 +4,7 @@
 #include "engine/ref_model.h"
 
 #include "base/mem.h"
+#include "engine/pack.h"
 #include "engine/ref.h"
 #include "engine/ref_moe.h"
 
@@ -44,7 +45,10 @@ static float *vector(const struct tensor *t)
 static void row_of(const struct tensor *t, uint64_t row, float *out)
 {
     const size_t bytes = quant_bytes(t->type, t->ne[0]);
+    float factor = pack_factor(t, row);
     quant_dequantize(t->type, t->data + row * bytes, t->ne[0], out);
+    for (uint64_t c = 0; c < t->ne[0]; c++)
+        out[c] *= factor;
 }
 
 /* y[i] = rows [first, first + n) of t times x */

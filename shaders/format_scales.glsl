@@ -3,7 +3,8 @@
  *   half n   an f16 for every n units, padded to an even number
  *   pair     two f16 a unit: scale and what is added
  *   power    a byte a unit, padded to words: x stands for 2^(x-128)
- *   fp8      a byte for 16 elements: four exponent, three mantissa bits, halved
+ *   fp8      a byte for 16 elements: four exponent, three mantissa bits, halved;
+ *            behind them the factor of the row in f32
  * and for every 256 elements
  *   xs       f16 d, then 2 high and 4 low bits of the groups' scales less 32
  *   k2       f16 d and dmin, a byte for 16 elements: scale, minimum
@@ -56,8 +57,10 @@ float fp8_half(uint x)
 
 scale_t[SCALES] unit_scales(uint row, uint unit, uint units)
 {
-    uint x = scales[row * ((units + 1) / 2) + unit / 2] >> unit % 2 * 16;
-    return scale_t[](fp8_half(x & 255), fp8_half(x >> 8 & 255));
+    const uint words = (units + 1) / 2, at = row * (words + 1);
+    uint x = scales[at + unit / 2] >> unit % 2 * 16;
+    float factor = uintBitsToFloat(scales[at + words]);
+    return scale_t[](factor * fp8_half(x & 255), factor * fp8_half(x >> 8 & 255));
 }
 #elif defined(SCALES_xs)
 scale_t[SCALES] unit_scales(uint row, uint unit, uint units)

@@ -357,6 +357,33 @@ static void tensors_factor(struct gguf_writer *w)
     put_as(w, "blk.2.attn_qkv.scale", QUANT_F32, 1, 1, 1);
 }
 
+static void tensors_two_factors(struct gguf_writer *w)
+{
+    put_as(w, "blk.2.attn_qkv.scale", QUANT_F32, 2, 1, 1);
+}
+
+static void tensors_expert_factors(struct gguf_writer *w)
+{
+    put_as(w, "blk.1.ffn_down_exps.scale", QUANT_F32, EXPERTS, 1, 1);
+}
+
+/* Factors beside NVFP4: one, or one for each expert. */
+static void test_factors(void)
+{
+    struct model *m = need_tiny(&(struct tiny){ .retype = "blk.2.attn_qkv.weight",
+                                                .type = QUANT_NVFP4,
+                                                .tensors = tensors_factor });
+    CHECK(!m->refusal && m->w.layers[2].qkv->factor && !m->w.layers[1].qkv->factor);
+    CHECK_STR(m->w.layers[2].qkv->factor->name, "blk.2.attn_qkv.scale");
+    model_close(m);
+    RUNS(.retype = "blk.2.attn_qkv.weight", .type = QUANT_NVFP4);
+    MALFORMED("blk.2.attn_qkv.scale holds no factors for blk.2.attn_qkv.weight",
+              .retype = "blk.2.attn_qkv.weight", .type = QUANT_NVFP4,
+              .tensors = tensors_two_factors);
+    REFUSED("NVFP4 only (tensor blk.1.ffn_down_exps.scale)", .arch = "qwen35moe",
+            .tensors = tensors_expert_factors);
+}
+
 static void tensors_ssm_in(struct gguf_writer *w)
 {
     put_as(w, "blk.0.ssm_in.weight", QUANT_F32, E, CONV_DIM + V_DIM, 1);
@@ -377,7 +404,7 @@ static void test_refused(void)
     REFUSED("prism.hadamard", .keys = keys_hadamard);
     REFUSED("rope scaling \"yarn?\"", .keys = keys_yarn);
     REFUSED("attn_qkv.bi?as is not known", .tensors = tensors_unknown);
-    REFUSED("weights with a factor beside them (tensor blk.2.attn_qkv.scale",
+    REFUSED("supported with type NVFP4 only (tensor blk.2.attn_qkv.scale)",
             .tensors = tensors_factor);
     REFUSED("ssm_in tensors with value heads in tiled order", .tensors = tensors_ssm_in);
     REFUSED("type Q8_1 is not supported (tensor blk.0.ffn_gate.weight)",
@@ -473,5 +500,5 @@ static void test_accessories(void)
 TEST_MAIN(T(test_mini_info), T(test_mini_hparams), T(test_mini_values),
           T(test_dense_golden), T(test_moe_golden), T(test_vocabulary_only),
           T(test_tiny), T(test_variants), T(test_head_order), T(test_nextn),
-          T(test_fused_attention), T(test_refused), T(test_refused_state),
+          T(test_fused_attention), T(test_factors), T(test_refused), T(test_refused_state),
           T(test_every_format), T(test_codebook_format), T(test_accessories))

@@ -57,8 +57,9 @@ static void test_rows_fill_their_planes(void)
             CHECK(codes % 16 == 0 && scales % 4 == 0);
             memset(a, 0x00, codes + scales);
             memset(b, 0xff, codes + scales + 2);
-            pack_row(f, (enum quant)q, row, cols, a, a + codes);
-            pack_row(f, (enum quant)q, row, cols, b, b + codes + 1);
+            struct pack_row_source from = { (enum quant)q, row, 1 };
+            pack_row(f, &from, cols, a, a + codes);
+            pack_row(f, &from, cols, b, b + codes + 1);
             CHECK(b[codes] == 0xff && b[codes + scales + 1] == 0xff);
             CHECK(!memcmp(a, b, codes) && !memcmp(a + codes, b + codes + 1, scales));
             free(row);
@@ -231,6 +232,45 @@ static void test_byte_scales(void)
     harness_close(gpu);
 }
 
+/* Two matrices of NVFP4, with a factor for each or one for both; on the device
+ * as they are, or with another format as floats. */
+static void check_factors(struct gpu *gpu, const float *factors, uint64_t n, bool exact)
+{
+    enum { ROWS = 3, COLS = 192, ALL = 2 * ROWS * COLS };
+    uint8_t *w = blocks_random(QUANT_NVFP4, ALL, 1, &noise);
+    struct tensor t = tensor_of(QUANT_NVFP4, w, ROWS, COLS);
+    struct tensor f = tensor_of(QUANT_F32, (const uint8_t *)factors, 1, n);
+    t.ne[2] = 2;
+    t.n_elements = ALL;
+    t.bytes = quant_bytes(QUANT_NVFP4, ALL);
+    t.factor = &f;
+    struct pack_source s = { .parts = { &t }, .n_parts = 1, .exact = exact };
+    struct loaded l;
+    float got[ALL], want[ALL];
+    load(&l, gpu, &s);
+    CHECK(l.m.format == (exact ? FORMAT_F32 : FORMAT_NVFP4) && l.m.rows == 2 * ROWS);
+    read_rows(gpu, &l.m, (const uint32_t[]){ 0, 1, 2, 3, 4, 5 }, 2 * ROWS, got);
+    quant_dequantize(QUANT_NVFP4, w, ALL, want);
+    for (int i = 0; i < ALL; i++) {
+        want[i] *= factors[n > 1 ? i / (ROWS * COLS) : 0];
+        CHECK(fabsf(got[i] - want[i]) <= 2e-7f * fabsf(want[i]));
+    }
+    CHECK(fabsf(want[0]) + fabsf(want[1]) + fabsf(want[2]) > 0);
+    arena_release(&l.arena);
+    free(w);
+}
+
+static void test_factors(void)
+{
+    static const float two[] = { 0.37f, -1234.5f };
+    struct gpu *gpu = harness_open();
+    for (int exact = 0; exact < 2; exact++) {
+        check_factors(gpu, two, 2, exact);
+        check_factors(gpu, two, 1, exact);
+    }
+    harness_close(gpu);
+}
+
 /* A matrix that goes to the device in several pieces: its rows repeat with a
  * period that divides no piece. */
 static void test_pieces(void)
@@ -324,4 +364,4 @@ static void test_pairs(void)
 }
 
 TEST_MAIN(T(test_bits_a_weight), T(test_rows_fill_their_planes), T(test_values),
-          T(test_byte_scales), T(test_pieces), T(test_pairs))
+          T(test_byte_scales), T(test_factors), T(test_pieces), T(test_pairs))
