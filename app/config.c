@@ -4,6 +4,8 @@
 #include "base/file.h"
 #include "base/mem.h"
 
+#include "ui/ui.h"
+
 #include "app/options.h"
 
 #include <errno.h>
@@ -18,8 +20,24 @@
 #define KEEP_BYTES       UINT64_C(8000000000)
 #define CONFIG_MAX_BYTES ((size_t)1 << 20)
 
-enum kind { PATH, TEXT, COUNT, TOP_K, REAL, SHARE, FACTOR, PENALTY, BOOL, CHOICE, EFFORT, MATH,
-            START, GIGABYTES, STOP };
+enum kind {
+    PATH,
+    TEXT,
+    COUNT,
+    TOP_K,
+    REAL,
+    SHARE,
+    FACTOR,
+    PENALTY,
+    BOOL,
+    CHOICE,
+    EFFORT,
+    MATH,
+    START,
+    GIGABYTES,
+    STOP,
+    THEME
+};
 
 static const struct key {
     const char *name;
@@ -44,6 +62,7 @@ static const struct key {
     { "stop", STOP, offsetof(struct config, stops) },
     { "mouse", BOOL, offsetof(struct config, mouse) },
     { "colours", BOOL, offsetof(struct config, colours) },
+    { "theme", THEME, offsetof(struct config, theme) },
     { "snapshots_gb", GIGABYTES, offsetof(struct config, keep_bytes) },
     { "start", START, offsetof(struct config, start_last) },
 };
@@ -103,7 +122,8 @@ static const char *value_set(struct reading *r, const struct key *key, const cha
     case COUNT:
         return parse_int(value, 0, INT32_MAX, field) ? NULL : "a whole number";
     case TOP_K:
-        return parse_int(value, 0, SAMPLER_MAX_K, field) ? NULL : "a number from 0 to 256";
+        return parse_int(value, 0, SAMPLER_MAX_K, field) ? NULL
+                                                         : "a number from 0 to 256";
     case REAL:
         return parse_real(value, 0, 100, field) ? NULL : "a number from 0 to 100";
     case SHARE:
@@ -140,6 +160,11 @@ static const char *value_set(struct reading *r, const struct key *key, const cha
     case STOP:
         return stop_list_add(field, value, &why) < 0 ? "up to 16 texts, of 1 to 256 bytes"
                                                      : NULL;
+    case THEME:
+        if (!ui_is_theme(value))
+            return "16, dark, light or none";
+        text_set(field, value, false);
+        return NULL;
     case START:
         if (strcmp(value, "new") != 0 && strcmp(value, "last") != 0)
             return "new or last";
@@ -209,6 +234,7 @@ void config_release(struct config *c)
 {
     free(c->model);
     free(c->system);
+    free(c->theme);
     stop_list_release(&c->stops);
     *c = (struct config){ 0 };
 }

@@ -26,8 +26,9 @@ struct config {
     enum effort effort;
     enum math_path math;
     struct stop_list stops; /* a line each */
-    bool mouse, colours; /* true unless set */
-    bool start_last;     /* open the last conversation, not a new one */
+    char *theme;            /* of ui_themes, or NULL */
+    bool mouse, colours;    /* true unless set */
+    bool start_last;        /* open the last conversation, not a new one */
 };
 
 /* Defaults, then what the file says. A missing file (or a path of NULL) is

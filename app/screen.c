@@ -95,7 +95,8 @@ int cmd_chat(struct env *env, struct err *err)
     struct buf commands = BUF_INIT;
     slash_help(&commands);
     const struct ui_params params = { .mouse = env->conf.mouse,
-                                      .colours = env->conf.colours,
+                                      .theme =
+                                          env->conf.colours ? env->conf.theme : "none",
                                       .history = history,
                                       .commands = buf_cstr(&commands) };
     if (ui_open(&ui, &params, &reason) == 0) {

@@ -61,7 +61,7 @@ static void code_line(struct markdown *md, const char *s, size_t n, int indent)
         indent--;
     }
     text_para(&md->text, PARA_CODE, "", "");
-    text_add(&md->text, s, n, STYLE_CODE);
+    highlight_line(&md->code, &md->text, s, n);
 }
 
 static void fence_open(struct markdown *md, const char *s, size_t n)
@@ -74,6 +74,7 @@ static void fence_open(struct markdown *md, const char *s, size_t n)
     while (skip < n && s[skip] == ' ')
         skip++;
     render_code_edge(&md->text, s + skip, n - skip, "");
+    highlight_begin(&md->code, s + skip, n - skip);
 }
 
 static void add_piece(struct markdown *md, const struct split *before, const char *s,
@@ -124,9 +125,11 @@ static void feed_markup(struct markdown *md)
     md->closed = text_mark(&md->text);
     drop_front(&md->open, done);
     struct split st = md->split;
+    struct highlight code = md->code;
     bool blank = md->blank;
     add_pieces(md, &st, buf_cstr(&md->open), md->open.len, true);
     md->blank = blank;
+    md->code = code;
 }
 
 void markdown_feed(struct markdown *md, const char *s, size_t n, bool final)

@@ -7,6 +7,7 @@
 #define UI_MARKDOWN_H
 
 #include "base/buf.h"
+#include "ui/highlight.h"
 #include "ui/split.h"
 #include "ui/text.h"
 
@@ -22,7 +23,8 @@ struct markdown {
     struct buf open;         /* sanitised source of the unfinished end */
     struct text_mark closed; /* end of the finished part of text */
     struct split split;
-    bool blank; /* an empty line stands before what comes next */
+    struct highlight code; /* of the fenced block that is open at its end */
+    bool blank;            /* an empty line stands before what comes next */
 };
 
 void markdown_release(struct markdown *md);

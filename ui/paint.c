@@ -16,10 +16,15 @@
 #define VS15 0xFE0E
 #define VS16 0xFE0F
 
-void paint_start(const struct paint *p)
+void paint_theme(struct paint *p, enum theme theme)
 {
-    for (short i = 0; p->colours && i < 16 && i < COLORS && i + 1 < COLOR_PAIRS; i++)
-        init_pair((short)(i + 1), i, -1);
+    bool many = theme == THEME_DARK || theme == THEME_LIGHT;
+    p->theme = !p->can_colour ? THEME_NONE : many && COLORS < 256 ? THEME_16 : theme;
+    for (short i = 0; i < STYLE_COUNT && i + 1 < COLOR_PAIRS; i++) {
+        int colour = theme_colour(p->theme, (uint16_t)i);
+        if (p->can_colour)
+            init_pair((short)(i + 1), colour < COLORS ? (short)colour : -1, -1);
+    }
 }
 
 static attr_t attributes(unsigned look)
@@ -60,9 +65,11 @@ static wchar_t to_ascii(wchar_t c)
 {
     static const struct {
         wchar_t from, to;
-    } map[] = { { 0x2500, '-' }, { 0x2502, '|' }, { 0x253C, '+' },
-                { 0x2022, '*' }, { 0x2026, '~' }, { 0x25B8, '>' },
-                { 0x25BE, 'v' }, { 0x2193, 'v' }, { 0xA0, ' ' } };
+    } map[] = { { 0x2500, '-' }, { 0x2502, '|' }, { 0x253C, '+' }, { 0x2022, '*' },
+                { 0x2026, '~' }, { 0x25B8, '>' }, { 0x25BE, 'v' }, { 0x2193, 'v' },
+                { 0xA0, ' ' },   { 0x2581, '.' }, { 0x2582, '.' }, { 0x2583, ':' },
+                { 0x2584, ':' }, { 0x2585, '|' }, { 0x2586, '|' }, { 0x2587, '#' },
+                { 0x2588, '#' } };
     if (c < 0x80)
         return c;
     for (size_t i = 0; i < sizeof map / sizeof *map; i++)
@@ -149,10 +156,10 @@ static void put_cluster(const struct paint *p, const struct pen *pen,
 
 static void put_cell(const struct paint *p, const struct cell *cell)
 {
-    int colour = theme_colour(cell->style);
-    struct pen pen = { attributes(theme_look(cell->style)), 0 };
-    if (p->colours && colour >= 0 && colour < COLORS)
-        pen.pair = (short)(colour + 1);
+    struct pen pen = { attributes(theme_look(p->theme, cell->style)), 0 };
+    int pair = 1 + (cell->style & STYLE_NAME_MASK);
+    if (theme_colour(p->theme, cell->style) >= 0 && pair < COLOR_PAIRS)
+        pen.pair = (short)pair;
     struct glyphs g = decode(cell);
     if (p->utf8) {
         put_cluster(p, &pen, &g, cell->width);

@@ -7,6 +7,7 @@
 
 #include "base/sanitize.h"
 #include "base/utf8.h"
+#include "ui/highlight.h"
 #include "ui/table.h"
 #include "ui/theme.h"
 
@@ -36,6 +37,8 @@ struct builder {
     int ordinal; /* of the first item, 0: as written */
     bool open;   /* a paragraph takes text */
     bool code_block;
+    struct highlight code_state;
+    struct buf line;      /* of the code block, not ended yet */
     bool blank;           /* an empty line is due before the next block */
     size_t link_start[4]; /* where the text of open links began */
 };
@@ -109,17 +112,23 @@ static void add_text(struct builder *b, const char *s, size_t n)
     text_add(b->out, s, n, style_now(b));
 }
 
+static void code_line(struct builder *b)
+{
+    start_para(b, PARA_CODE);
+    highlight_line(&b->code_state, b->out, buf_cstr(&b->line), b->line.len);
+    buf_truncate(&b->line, 0);
+    b->open = false;
+}
+
 /* Code blocks: every newline ends a paragraph, so that empty lines stay. */
 static void add_code(struct builder *b, const char *s, size_t n)
 {
     while (n > 0) {
         const char *newline = memchr(s, '\n', n);
         size_t part = newline ? (size_t)(newline - s) : n;
-        if (!b->open)
-            start_para(b, PARA_CODE);
-        text_add(b->out, s, part, STYLE_CODE);
+        buf_add(&b->line, s, part);
         if (newline) {
-            b->open = false;
+            code_line(b);
             part++;
         }
         s += part;
@@ -202,6 +211,7 @@ static void enter_code(struct builder *b, const MD_BLOCK_CODE_DETAIL *d)
     separate(b);
     prefixes(b, lead, rest);
     render_code_edge(b->out, d->info.text ? d->info.text : "", d->info.size, lead);
+    highlight_begin(&b->code_state, d->info.text ? d->info.text : "", d->info.size);
     b->code_block = true;
     b->open = false;
 }
@@ -289,6 +299,8 @@ static int leave_block(MD_BLOCKTYPE type, void *detail, void *user)
         break;
     case MD_BLOCK_CODE: {
         char lead[PREFIX_MAX] = "", rest[PREFIX_MAX] = "";
+        if (b->line.len > 0)
+            code_line(b);
         prefixes(b, lead, rest);
         render_code_edge(b->out, "", 0, lead);
         b->code_block = false;
@@ -445,6 +457,7 @@ void render_markdown(struct text *out, const char *s, size_t n, uint16_t style,
     size_t paras = out->n_paras;
     int rc = md_parse(s, (MD_SIZE)n, &parser, &b);
     table_release(&b.table);
+    buf_release(&b.line);
     if (rc != 0 && out->n_paras == paras) { /* md4c gave up: show the source */
         text_para(out, PARA_FLOW, "", "");
         text_add(out, s, n > 0 && s[n - 1] == '\n' ? n - 1 : n, style);

@@ -212,19 +212,19 @@ static void ask(struct terminal *t)
     }
 }
 
-static void start_ncurses(struct terminal *t, bool colours)
+static void start_ncurses(struct terminal *t, enum theme theme)
 {
     raw();
     noecho();
     nonl();
     const char *no_color = getenv("NO_COLOR");
-    t->paint.colours = colours && !(no_color && *no_color) && has_colors() &&
-                       start_color() == OK && use_default_colors() == OK;
+    t->paint.can_colour = !(no_color && *no_color) && has_colors() &&
+                          start_color() == OK && use_default_colors() == OK;
     t->paint.utf8 = !strcmp(nl_langinfo(CODESET), "UTF-8");
-    paint_start(&t->paint);
+    paint_theme(&t->paint, theme);
 }
 
-int term_open(struct terminal **out, bool mouse, bool colours, struct err *err)
+int term_open(struct terminal **out, bool mouse, enum theme theme, struct err *err)
 {
     const char *name = getenv("TERM");
     if (!name)
@@ -246,7 +246,7 @@ int term_open(struct terminal **out, bool mouse, bool colours, struct err *err)
     prepare_undo(t);
     shared.armed = 1;
     take_signals(t);
-    start_ncurses(t, colours);
+    start_ncurses(t, theme);
     refresh(); /* enters the alternate screen */
     modes_on(t);
     ask(t);
@@ -408,6 +408,12 @@ void term_copy(struct terminal *t, const char *text, size_t n)
 
 void term_repaint(struct terminal *t)
 {
+    t->repaint = true;
+}
+
+void term_theme(struct terminal *t, enum theme theme)
+{
+    paint_theme(&t->paint, theme);
     t->repaint = true;
 }
 

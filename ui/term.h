@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "ui/decode.h"
 #include "ui/screen.h"
+#include "ui/theme.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,7 +17,7 @@
 struct terminal;
 
 /* Only one can be open at a time. */
-int term_open(struct terminal **out, bool mouse, bool colours, struct err *err);
+int term_open(struct terminal **out, bool mouse, enum theme theme, struct err *err);
 void term_close(struct terminal *t);
 void term_emergency_restore(void);
 
@@ -35,6 +36,7 @@ void term_draw(struct terminal *t, const struct screen *s);
 void term_copy(struct terminal *t, const char *text, size_t n);
 /* Makes the next term_draw send everything. */
 void term_repaint(struct terminal *t);
+void term_theme(struct terminal *t, enum theme theme);
 void term_toggle_mouse(struct terminal *t);
 /* Gives the terminal back, stops the whole job and takes the terminal again when
  * it is continued. */

@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "ui/term.h"
+#include "ui/theme.h"
 #include "ui/view.h"
 
 #include <stdlib.h>
@@ -32,7 +33,9 @@ static void on_answer(void *user, const struct key *k)
 int ui_open(struct ui **out, const struct ui_params *p, struct err *err)
 {
     struct ui *ui = mem_zalloc(sizeof *ui);
-    if (term_open(&ui->term, p->mouse, p->colours, err) < 0) {
+    int theme = p->theme ? theme_find(p->theme) : THEME_16;
+    if (term_open(&ui->term, p->mouse, theme < 0 ? THEME_16 : (enum theme)theme, err) <
+        0) {
         free(ui);
         return -1;
     }
@@ -41,6 +44,16 @@ int ui_open(struct ui **out, const struct ui_params *p, struct err *err)
     ui->core.answer_user = ui;
     *out = ui;
     return 0;
+}
+
+const char *ui_themes(void)
+{
+    return "16, dark, light, none";
+}
+
+bool ui_is_theme(const char *name)
+{
+    return theme_find(name) >= 0;
 }
 
 void ui_close(struct ui *ui)
@@ -99,6 +112,8 @@ static void serve(struct ui *ui)
     ui->core.wants = 0;
     if (wants & WANT_REPAINT)
         term_repaint(ui->term);
+    if (wants & WANT_THEME)
+        term_theme(ui->term, ui->core.theme);
     if (wants & WANT_MOUSE)
         term_toggle_mouse(ui->term);
     if (wants & WANT_SUSPEND) {

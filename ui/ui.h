@@ -17,7 +17,7 @@ struct ui;
 
 struct ui_params {
     bool mouse;
-    bool colours;         /* false also with NO_COLOR */
+    const char *theme;    /* of ui_themes; NULL: "16" */
     const char *history;  /* newline-separated earlier inputs, oldest first, or NULL */
     const char *commands; /* lines of the help screen about slash commands, or NULL */
 };
@@ -25,6 +25,9 @@ struct ui_params {
 /* Takes over the terminal. Fails with a clear line where it cannot (no tty,
  * TERM=dumb or without cursor addressing): the caller then uses line mode. */
 int ui_open(struct ui **out, const struct ui_params *p, struct err *err);
+/* The names of the themes, separated by ", "; whether a name is one of them. */
+const char *ui_themes(void);
+bool ui_is_theme(const char *name);
 /* Restores the terminal. NULL is fine. */
 void ui_close(struct ui *ui);
 /* Writes the fixed byte string that undoes every mode the UI sets, and the

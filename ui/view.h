@@ -8,6 +8,7 @@
 #include "ui/keys.h"
 #include "ui/layout.h"
 #include "ui/screen.h"
+#include "ui/theme.h"
 #include "ui/transcript.h"
 #include "ui/ui.h"
 
@@ -61,7 +62,7 @@ struct search_state {
 
 enum core_copy { COPY_NOTHING, COPY_MESSAGE, COPY_CODE };
 
-enum core_want { WANT_SUSPEND = 1, WANT_REPAINT = 2, WANT_MOUSE = 4 };
+enum core_want { WANT_SUSPEND = 1, WANT_REPAINT = 2, WANT_MOUSE = 4, WANT_THEME = 8 };
 
 struct core {
     struct screen screen;
@@ -90,9 +91,10 @@ struct core {
     bool generating;
     int64_t last_answer, last_versions; /* message ids, 0: none */
     enum role selected_role;
-    unsigned wants; /* of core_want; the owner of the terminal acts */
-    bool dirty;     /* something changed that ui_draw would show */
-    bool stale;     /* what keys act on is known after the next draw */
+    unsigned wants;   /* of core_want; the owner of the terminal acts */
+    enum theme theme; /* for WANT_THEME */
+    bool dirty;       /* something changed that ui_draw would show */
+    bool stale;       /* what keys act on is known after the next draw */
 };
 
 void core_init(struct core *c, const struct ui_params *p);

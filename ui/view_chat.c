@@ -33,6 +33,17 @@ static void draw(struct core *c, const struct ui_model *m, struct rect r)
         draw_welcome(c, r);
 }
 
+static void set_theme(struct core *c, const char *name)
+{
+    int theme = theme_find(name);
+    if (theme < 0) {
+        core_notice(c, "themes: 16, dark, light, none");
+        return;
+    }
+    c->theme = (enum theme)theme;
+    c->wants |= WANT_THEME;
+}
+
 /* Commands of the front end; true if the text was one. */
 static bool local_command(struct core *c, const char *s, struct ui_intent *out)
 {
@@ -42,6 +53,8 @@ static bool local_command(struct core *c, const char *s, struct ui_intent *out)
         core_show(c, &list_view);
     else if (!strcmp(s, "/search"))
         core_show(c, &search_view);
+    else if (!strncmp(s, "/theme", 6) && (!s[6] || s[6] == ' '))
+        set_theme(c, s + 6 + strspn(s + 6, " "));
     else if (!strcmp(s, "/quit"))
         out->kind = UI_QUIT;
     else if (!strcmp(s, "/new"))

@@ -48,7 +48,7 @@ static void test_values(void)
                  "top_k=20\ntop_p=0.8\nmin_p = 0.05\nmouse = off\ncolours=no\n"
                  "thinking = on\nmath=float\nstart = last\nsnapshots_gb = 0.5\ndevice=2\n"
                  "stop = END\nstop = a\\nb\nrepeat_penalty = 1.1\n"
-                 "presence_penalty = -0.5\neffort = medium\npreserve_thinking = off\n"
+                 "presence_penalty = -0.5\ntheme = dark\neffort = medium\npreserve_thinking = off\n"
                  "system = You are terse ; and # exact.\n   Answer in one line.\n",
                  &notes) == 0);
     CHECK_STR(buf_cstr(&notes), "");
@@ -61,6 +61,7 @@ static void test_values(void)
     CHECK(c.repeat_penalty == 1.1 && c.presence_penalty == -0.5);
     CHECK(isnan(c.frequency_penalty) && c.effort == EFFORT_MEDIUM);
     CHECK(c.preserve_thinking == 0);
+    CHECK_STR(c.theme ? c.theme : "NULL", "dark");
     CHECK(c.thinking == 1 && c.math == MATH_FLOAT && c.start_last);
     config_release(&c);
     buf_release(&notes);
@@ -70,9 +71,10 @@ static void test_notes(void)
 {
     struct config c;
     struct buf notes = BUF_INIT;
-    REQUIRE(load(&c, "top_k = 300\neffort = most\npresence_penalty = 3\n", &notes) == 0);
+    REQUIRE(load(&c, "top_k = 300\ntheme = pink\neffort = most\npresence_penalty = 3\n", &notes) == 0);
     CHECK_STR(buf_cstr(&notes),
               "config: top_k needs a number from 0 to 256, not \"300\"\n"
+              "config: theme needs 16, dark, light or none, not \"pink\"\n"
               "config: effort needs low, medium or high, not \"most\"\n"
               "config: presence_penalty needs a number from -2 to 2, not \"3\"\n");
     config_release(&c);

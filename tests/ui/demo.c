@@ -1,7 +1,7 @@
 /* demo.c - the real front end with a scripted engine, for tests/ui/screens.sh.
  *
  * Usage: demo [--rate WORDS_PER_S] [--delay MS] [--words N] [--mouse] [--long N]
- *             [--show FILE] [--abort MS]
+ *             [--show FILE] [--abort MS] [--theme NAME]
  * Answers stream numbered words ("w1 w2 ...", ten a line), or the bytes of FILE
  * one by one. Conversations live in memory. Slash commands become notices. */
 #include "base/buf.h"
@@ -22,6 +22,7 @@ struct demo {
     int64_t delay_ms, abort_ms, started_ms;
     int words, long_n, done;
     bool mouse;
+    const char *theme;
     struct buf script; /* bytes to stream instead of words */
     struct chat_list chats;
     struct message_list messages; /* of the shown conversation */
@@ -294,6 +295,8 @@ static void options(struct demo *d, int argc, char **argv)
         const char *value = i + 1 < argc ? argv[i + 1] : "0";
         if (!strcmp(argv[i], "--mouse"))
             d->mouse = true;
+        else if (!strcmp(argv[i], "--theme"))
+            d->theme = value;
         else if (!strcmp(argv[i], "--rate"))
             d->rate = atof(value);
         else if (!strcmp(argv[i], "--delay"))
@@ -320,7 +323,7 @@ int main(int argc, char **argv)
     chat_add(&d, "beta recipes");
     chat_add(&d, "gamma \x1b]0;title\x07 tests");
     struct ui_params params = { .mouse = d.mouse,
-                                .colours = true,
+                                .theme = d.theme,
                                 .history = "earlier one\nearlier two" };
     int rc = ui_open(&d.ui, &params, &err);
     if (rc < 0)

@@ -254,6 +254,27 @@ t_plain_locale_and_no_color() {
     keys C-d; check_left 0
 }
 
+t_themes() {
+    printf '```c\nint x = 1; // note\n```\n' > "$work/text"
+    shell 'TERM=xterm-256color'; start --show "$work/text" --rate 400 --theme dark
+    keys 'go' Enter; see 'int x'
+    screen -e | grep -q $'38;5;80mint' || fail "dark: $(screen -e | grep int)"
+    keys '/theme light' Enter; sleep 0.3
+    screen -e | grep -q $'38;5;30mint' || fail "light: $(screen -e | grep int)"
+    keys '/theme none' Enter; sleep 0.3
+    screen -e | grep -q $'\e\\[[0-9;]*[34]8;5' && fail "none: $(screen -e | grep int)"
+    keys '/theme 16' Enter; sleep 0.3
+    screen -e | grep -qE $'\e\\[36m(\e\\[49m)?int' || fail "16: $(screen -e | grep int)"
+    keys '/theme blue' Enter; see 'themes: 16, dark, light, none'
+    keys C-d; check_left 0
+    shell 'TERM=screen'; start --words 20 --theme dark; keys 'go' Enter; see 'w11'
+    screen -e | grep -q '38;5' && fail '256 colours on a terminal of 8'
+    keys C-d; check_left 0
+    shell 'NO_COLOR=1'; start --words 20 --theme dark; keys 'go' Enter; see 'w11'
+    screen -e | grep -qE $'\e\\[[0-9;]*(3[0-7]|38)' && fail 'colours in spite of NO_COLOR'
+    keys C-d; check_left 0
+}
+
 for t in $(declare -F | sed -n 's/^declare -f \(t_.*\)/\1/p'); do
     case $t in *"${1:-}"*) ;; *) continue ;; esac
     problems=

@@ -93,7 +93,7 @@ static void test_code(void)
 {
     golden("```c\nint x;\n\n  y **b**\n```\nt", 20,
            EDGE " c\nint x;\n\n  y **b**\n" EDGE "\nt\n",
-           "rrrr\ncccccc\n\nccccccccc\nrr\n\n");
+           "rrrr\nyyyooo\n\nooooooooo\nrr\n\n");
     golden("```\nopen\n", 20, EDGE "\nopen\n", NULL);
     golden("~~~~\n```\n~~~\n~~~~\nx", 20, EDGE "\n```\n~~~\n" EDGE "\nx\n", NULL);
     golden("  ```\n  a\n b\n  ```\n", 20, EDGE "\na\nb\n" EDGE "\n", NULL);
