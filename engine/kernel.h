@@ -38,6 +38,20 @@
      * Spec: tuning_delta. Grid: (n_v * 128 / delta_columns, 1, 1) */          \
     X(DELTA, delta, 11, 1u << 2 | 1u << 7 | 7u << 8, struct push_delta)        \
     X(DELTA_WIDE, delta_wide, 11, 1u << 2 | 1u << 7 | 7u << 8, struct push_delta) \
+    /* The same for many tokens, in four steps (engine/delta_chunk.h), with    \
+     * scratch between them (shaders/delta_chunk.glsl). CONV: 1 proj           \
+     * 2 conv history  3 conv weights  4 kq  5 k  6 v.                         \
+     * Grid: (2 n_k + n_v, tokens / (8 strips), 1) */                          \
+    X(DELTA_CONV, delta_conv, 7, 1u << 2 | 7u << 4, struct push_delta)         \
+    /* 1 proj  2 dt bias  3 ssm_a  4 kq  5 solved  6 pace.                     \
+     * Grid: (n_v, sub-chunks, 1) */                                           \
+    X(DELTA_SOLVE, delta_solve, 7, 3u << 5, struct push_delta)                 \
+    /* 1 kq  2 k  3 solved  4 pace  5 v, where the readout takes its place     \
+     * 6 state. Grid: (n_v * 128 / columns, 1, 1) */                           \
+    X(DELTA_SCAN, delta_scan, 7, 3u << 5, struct push_delta)                   \
+    /* 1 proj  2 ssm_norm  3 readout  4, 5, 6 activation planes.               \
+     * Grid: (n_v * 32 / size, tokens, 1) */                                   \
+    X(DELTA_EMIT, delta_emit, 7, 7u << 4, struct push_delta)                   \
     /* 1 proj  2 q_norm f32[D]  3 k_norm f32[D]  4 RoPE table                  \
      * vec2(cos, sin)[ctx][rope_pairs]  5 q f32[t][n_head][D]  6 K cache       \
      * 7 V cache [ctx][n_head_kv][D] (f16 pairs in uints, or f32).             \

@@ -25,6 +25,19 @@ struct tile_tuning {
     uint32_t rows, tokens, sub_rows, sub_tokens, depth;
 };
 
+/* The chunked delta rule (engine/delta_chunk.h). */
+struct delta_tuning {
+    uint32_t from;       /* tokens of a pass from which on it is used; 0: never */
+    uint32_t chunk;      /* tokens of a sub-chunk: 32 or 64 */
+    uint32_t strips;     /* of 8 tokens, a workgroup of the convolution: 1, 2, 4 */
+    uint32_t solve_size; /* workgroup, at least chunk */
+    uint32_t columns;    /* value columns a workgroup of the scan: 4 to 128 */
+    uint32_t rows;       /* of an invocation's tile of four columns: 4 or 8, at
+                          * least chunk / 16 */
+    uint32_t ahead;      /* rows of an operand loaded ahead: 4 or 8 */
+    uint32_t emit_size;  /* workgroup */
+};
+
 struct tuning {
     struct product_tuning product_one, product_many; /* one token, a chunk */
     struct product_tuning product_experts;           /* both; tokens is 1 */
@@ -41,6 +54,7 @@ struct tuning {
     uint32_t delta_passes;    /* times it takes the next columns; 1: the state
                                * stays in registers for a whole pass */
     bool delta_wide;        /* loads of eight floats, where the device can */
+    struct delta_tuning delta_many; /* a chunk of tokens */
     uint32_t attend_size;     /* workgroup */
     uint32_t attend_floats;   /* of queries that an invocation holds */
     uint32_t attend_batch;    /* positions a round */

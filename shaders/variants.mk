@@ -18,6 +18,7 @@ $(foreach f,$(FORMATS),$(eval $(call variant,embed_$(f),embed,-DFORMAT_$(f))))
 
 $(eval $(call variant,delta,delta,))
 $(eval $(call variant,delta_wide,delta,-DWIDE_LOADS))
+$(foreach s,conv solve scan emit,$(eval $(call variant,delta_$(s),delta_$(s),)))
 $(eval $(call variant,qk_f16,qk,-DKV_F16))
 $(eval $(call variant,qk_f32,qk,-DKV_F32))
 $(eval $(call variant,attend_f16,attend,-DKV_F16))
