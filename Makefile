@@ -114,6 +114,7 @@ $(eval $(call test_rule,engine,engine app/base))
 $(eval $(call test_rule,storage,storage app/base))
 $(eval $(call test_rule,ui,ui app/base))
 $(eval $(call test_rule,app,app ui storage engine app/base))
+$(eval $(call test_rule,whole,app ui storage engine app/base))
 
 # Fuzz targets: with runner.c, what their corpora and mutations of them do; with
 # libFuzzer (make fuzz), a search for more.

@@ -104,6 +104,15 @@ static int session_start(struct worker *w, struct err *err)
     return session_open(&w->session, w->engine, &p, err);
 }
 
+/* A device that was lost meanwhile is of no use to the next request. */
+static void lost_drop(struct worker *w)
+{
+    struct engine_info info;
+    engine_info(w->engine, &info);
+    if (info.lost)
+        engine_drop(w);
+}
+
 /* A session, whatever the last generation left behind. */
 static int session_ensure(struct worker *w, struct err *err)
 {
@@ -221,6 +230,7 @@ static void timeline_write(struct worker *w, int64_t keep_id)
         e.written = mem_zalloc(sizeof *e.written);
         if (session_write(w->session, &p, e.written, &err) < 0)
             note_post(w, "the timeline was not kept", err.text);
+        lost_drop(w);
         if (e.written->removed)
             note_post(w, "a kept timeline was of no use", e.written->reason.text);
         free(folder);

@@ -113,5 +113,6 @@ void engine_info(const struct engine *e, struct engine_info *out)
                               .device_bytes = gpu_allocated(e->gpu),
                               .math = e->int8 ? "int8" : "float",
                               .note = e->note,
-                              .validation_errors = gpu_validation_errors(e->gpu, NULL) };
+                              .validation_errors = gpu_validation_errors(e->gpu, NULL),
+                              .lost = gpu_lost(e->gpu) };
 }

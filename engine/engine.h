@@ -140,6 +140,7 @@ struct engine_info {
     const char *math;        /* "int8" or "float" */
     const char *note;        /* slower paths in use and why; "" if none */
     uint32_t validation_errors; /* messages of the validation layers so far */
+    bool lost;               /* the device is: only closing works */
 };
 void engine_info(const struct engine *e, struct engine_info *out);
 

@@ -31,6 +31,8 @@ struct gpu_params {
 int gpu_open(struct gpu **out, const struct gpu_params *p, struct err *err);
 void gpu_close(struct gpu *gpu);
 const struct device_info *gpu_info(const struct gpu *gpu);
+/* Whether the device was lost: every call but closing fails from now on. */
+bool gpu_lost(const struct gpu *gpu);
 /* Messages of the validation layers (warnings and errors) so far; the text of
  * the first one, "" if none. */
 uint32_t gpu_validation_errors(const struct gpu *gpu, const char **first);

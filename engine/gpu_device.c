@@ -429,6 +429,11 @@ uint32_t gpu_validation_errors(const struct gpu *gpu, const char **first)
     return gpu->messages.n;
 }
 
+bool gpu_lost(const struct gpu *gpu)
+{
+    return gpu->lost.text[0] != 0;
+}
+
 uint64_t gpu_allocated(const struct gpu *gpu)
 {
     return gpu->allocated;

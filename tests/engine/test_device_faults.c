@@ -88,7 +88,7 @@ static int fetch(struct life *l, struct err *err)
 
 static int life_open(struct life *l, struct err *err)
 {
-    const struct engine_params p = { .math = MATH_FLOAT, .validate = true };
+    const struct engine_params p = { .math = MATH_FLOAT, .validate = drivers_validate() };
     const struct session_params sp = { .ctx_tokens = 128, .chunk_tokens = 16 };
     if (model_open(&l->model, MODEL, err) < 0 ||
         engine_open(&l->engine, l->model, &p, err) < 0)
