@@ -44,9 +44,8 @@ int forward_tile_product(struct recorder *r, const struct product *p)
                                         [3] = gpu_span_all(&x->halves),
                                         [4] = gpu_span_all(&x->factors) },
                               .push = &push,
-                              .groups = { forward_divide_up(p->m->rows, t->rows),
-                                          forward_divide_up(r->pass->tokens, t->tokens),
-                                          1 },
+                              .groups = { forward_divide_up(r->pass->tokens, t->tokens),
+                                          forward_divide_up(p->m->rows, t->rows), 1 },
                               .beside = p->beside,
                               .reads = p->m->codes.bytes + p->m->scales.bytes,
                               .label = p->label };

@@ -73,11 +73,19 @@
      * 5 the ss plane of the stream. Rows: a logit an expert, then the shared  \
      * expert's gate */                                                        \
     X(ROUTER, router, 7, 1u << 6, struct push_product)                         \
-    /* 1, 2, 3 activation planes  4 the same as f16[t][cols], divided by a power \
-     * of two  5 f32[t] factor of the results: that power, times the RMS factor \
+    /* 1, 2, 3 activation planes  4 the same as f16, cols padded with zeros to a \
+     * multiple of HALF_COLS, divided by a power of two  5 f32[t] factor of the results: that power, times the RMS factor \
      * of the row. Spec 1: int8 path, 2: RMS factor as of products.            \
      * Grid: (1, tokens, 1) */                                                 \
     X(TO_HALF, to_half, 6, 3u << 4, struct push_half)                          \
+    /* 1 source, as spec 2 says  2 norm weight f32[cols]  3 signs f32[cols]     \
+     * 4, 5, 6 activation planes, for a row's RMS factor where the source is   \
+     * the stream, else for none  7 ss plane of the source. Spec 1: int8 path, \
+     * 2: ROTATE_x. Grid: (cols / 1024, tokens, 1) */                          \
+    X(ROTATE, rotate, 8, 7u << 4, struct push_rotate)                          \
+    /* 1 residual stream, changed in place  2 norm weight  3 signs  4, 5, 6     \
+     * planes as EMBED makes them  7 not used. Spec 1: int8 path */            \
+    X(UNROTATE, unrotate, 8, 1u << 1 | 7u << 4, struct push_rotate)            \
     /* 1 logits f32[t][experts + 1]  2 selection, per token uint ids[slots],   \
      * f32 weights[slots + 1], the last the shared expert's. Spec 1: slots.    \
      * Grid: (1, tokens, 1) */                                                 \
@@ -109,8 +117,8 @@
  *             weighted shared result. Grid y: tokens
  * TILE, the same products for many tokens, in f16: 3 activations and 4 factors
  * as TO_HALF makes them, from 5 on what products have from 6 on. Spec:
- * tuning_tile, 8: int8 path. Grid: (ceil(rows / tile rows),
- * ceil(tokens / tile tokens), 1)
+ * tuning_tile, 8: int8 path. The activations have room for whole tiles. Grid:
+ * (ceil(tokens / tile tokens), ceil(rows / tile rows), 1)
  * EMBED   1 codes  2 scales  3 residual stream f32[t][cols]  4, 5, 6 planes
  *   7 norm weight f32[cols]. Spec 1: int8 path. Grid: (1, tokens, 1) */
 enum epilogue { EPILOGUE_STORE, EPILOGUE_RESIDUAL, EPILOGUE_SWIGLU, EPILOGUE_COUNT };

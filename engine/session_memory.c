@@ -80,6 +80,21 @@ static void open_experts(struct opener *o, struct scratch *x, const struct hpara
                 "selected experts");
 }
 
+/* Bytes that can be bound are there also where the rule is not used. */
+static void open_delta(struct opener *o, const struct session *s,
+                       struct gpu_buffer *delta)
+{
+    const struct hparams *hp = &s->engine->model->hp;
+    const struct delta_tuning *t = &s->engine->tune.delta_many;
+    uint64_t bytes[DELTA_SCRATCH] = { 4, 4, 4, 4, 4 };
+    if (hp->n_recurrent && t->from && s->params.chunk_tokens >= t->from)
+        delta_chunk_scratch(
+            t, &(struct push_delta){ .n_k = hp->n_k_heads, .n_v = hp->n_v_heads },
+            s->params.chunk_tokens, bytes);
+    for (int i = 0; i < DELTA_SCRATCH; i++)
+        open_buffer(o, &delta[i], bytes[i], GPU_DEVICE, "delta rule scratch");
+}
+
 static void open_scratch(struct opener *o, struct session *s)
 {
     const struct engine *e = s->engine;
@@ -88,12 +103,20 @@ static void open_scratch(struct opener *o, struct session *s)
     uint64_t t = s->params.chunk_tokens, heads = (uint64_t)hp->n_head * hp->head_dim;
     open_buffer(o, &x->residual, t * hp->n_embd * 4, GPU_DEVICE, "residual stream");
     open_planes(o, &x->input, t, hp->n_embd, "layer input");
-    uint64_t mixed = larger(larger(hp->value_dim, heads), larger(hp->n_ff, hp->n_ff_shared));
+    uint64_t mixed =
+        larger(larger(hp->value_dim, heads), larger(hp->n_ff, hp->n_ff_shared));
     open_planes(o, &x->mixed, t, mixed, "mixer result");
-    uint64_t halves = e->tiles == TILES_NONE ? 0 : t * larger(mixed, hp->n_embd) * 2;
+    /* Whole tiles of tokens, rows of whole HALF_COLS. */
+    uint64_t halves = (t + 127) / 128 * 128 * 2 * (larger(mixed, hp->n_embd) + HALF_COLS);
+    if (e->tiles == TILES_NONE)
+        halves = 0;
     open_buffer(o, &x->halves, larger(halves, 4), GPU_DEVICE, "activations in f16");
     open_buffer(o, &x->factors, t * 4, GPU_DEVICE, "activation factors");
     uint64_t stride = larger(e->weights.recurrent.stride, e->weights.attention.stride);
+    if (e->model->w.rotation.on) {
+        open_planes(o, &x->rotated, t, larger(mixed, hp->n_embd), "rotated input");
+        stride = larger(stride, 2 * (uint64_t)hp->n_ff);
+    }
     if (hp->arch->moe) {
         stride = larger(stride, hp->n_embd);
         open_experts(o, x, hp, t);
@@ -104,6 +127,7 @@ static void open_scratch(struct opener *o, struct session *s)
     uint64_t splits = larger(t * least, larger(e->tune.max_splits, least));
     open_buffer(o, &x->partials, splits * hp->n_head * (hp->head_dim + 2) * 4, GPU_DEVICE,
                 "attention partials");
+    open_delta(o, s, x->delta);
     open_buffer(o, &x->logits, (uint64_t)hp->n_vocab * 4, GPU_DEVICE, "logits");
 }
 
@@ -170,15 +194,27 @@ static void close_planes(struct planes *p, struct gpu *gpu)
 void session_memory_close(struct session *s)
 {
     struct gpu *gpu = s->engine->gpu;
-    struct gpu_buffer *all[] = { &s->ctl, &s->out, &s->counts, &s->rope, &s->state,
-                                 &s->scratch.residual, &s->scratch.proj, &s->scratch.q,
-                                 &s->scratch.partials, &s->scratch.logits,
-                                 &s->scratch.halves, &s->scratch.factors,
-                                 &s->scratch.router, &s->scratch.selection };
+    struct gpu_buffer *all[] = { &s->ctl,
+                                 &s->out,
+                                 &s->counts,
+                                 &s->rope,
+                                 &s->state,
+                                 &s->scratch.residual,
+                                 &s->scratch.proj,
+                                 &s->scratch.q,
+                                 &s->scratch.partials,
+                                 &s->scratch.logits,
+                                 &s->scratch.halves,
+                                 &s->scratch.factors,
+                                 &s->scratch.router,
+                                 &s->scratch.selection };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         gpu_buffer_close(all[i], gpu);
+    for (int i = 0; i < DELTA_SCRATCH; i++)
+        gpu_buffer_close(&s->scratch.delta[i], gpu);
     close_planes(&s->scratch.input, gpu);
     close_planes(&s->scratch.mixed, gpu);
+    close_planes(&s->scratch.rotated, gpu);
     close_planes(&s->scratch.experts, gpu);
     for (uint32_t i = 0; s->kv && i < s->n_kv; i++)
         gpu_buffer_close(&s->kv[i], gpu);

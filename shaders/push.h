@@ -10,6 +10,7 @@ typedef uint32_t uint;
 #endif
 
 #define ACT_BLOCK   32  /* values that share one int8 activation scale */
+#define HALF_COLS   64  /* f16 activations: a token's are padded to a multiple */
 #define STATE_DIM   128 /* keys and values of one delta-net head */
 #define CTL_MAX_IDS 64  /* decode steps a submit */
 #define CTL_MAX_EOG 16  /* ids that end a generation */
@@ -65,6 +66,17 @@ struct push_product {
 struct push_half {
     uint cols;        /* a multiple of ACT_BLOCK */
     float eps;        /* of the RMS norm */
+};
+
+/* What activations that are to be rotated come from, spec constant 2. */
+#define ROTATE_STREAM 0 /* the residual stream, times a norm's weights */
+#define ROTATE_FLOATS 1 /* a plane of f32 */
+#define ROTATE_HEADS  2 /* the same, with an RMS factor for STATE_DIM columns each */
+#define ROTATE_SWIGLU 3 /* f32 in blocks of 32 gate, 32 up */
+struct push_rotate {
+    uint cols;        /* a multiple of 1024 */
+    float eps;        /* of the RMS norm */
+    uint n_k, n_v;    /* not 0: heads go from tiled to grouped order */
 };
 
 /* Causal convolution, gates and the delta rule, one v head slice a group. */

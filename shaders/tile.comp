@@ -55,14 +55,14 @@ const uint PIECES = DEPTH / PIECE;
 const uint ITEMS = (TILE_ROWS * PIECES + SIZE - 1) / SIZE;
 /* Loads of 8 activations. */
 const uint ACTS = (TILE_TOKENS * (DEPTH / 8) + SIZE - 1) / SIZE;
-/* A row of workgroup memory in f16vec4, 16 bytes more than its values: rows
- * that are read together then start in different banks. */
-const uint STRIDE = DEPTH / 4 + 2;
+/* A row of workgroup memory, 16 bytes more than its values: rows that are read
+ * together then start in different banks. */
+const uint STRIDE = DEPTH / 8 + 1;
 const uint GROUP_TOKENS = 16; /* that pass through `made` at a time */
 const uint MADE_STRIDE = TILE_ROWS + 4;
 
-shared f16vec4 tile_w[TILE_ROWS * STRIDE];
-shared f16vec4 tile_a[TILE_TOKENS * STRIDE];
+shared uvec4 tile_w[TILE_ROWS * STRIDE]; /* eight f16 each */
+shared uvec4 tile_a[TILE_TOKENS * STRIDE];
 shared float made[GROUP_TOKENS * MADE_STRIDE];
 
 #ifdef MATRIX
@@ -71,51 +71,66 @@ shared float made[GROUP_TOKENS * MADE_STRIDE];
 #include "tile_plain.glsl"
 #endif
 
+/* Position in the workgroup; neighbours in it are neighbours in a subgroup. */
 uint local()
 {
     return gl_SubgroupID * gl_SubgroupSize + gl_SubgroupInvocationID;
 }
 
-/* Loads the columns from k on, for unpacking later. */
+uvec2 packed(f16vec4 v)
+{
+    return uvec2(packFloat2x16(v.xy), packFloat2x16(v.zw));
+}
+
+/* PIECE elements of a unit, from its quad on, to place `at` of tile_w, counted
+ * in elements. */
+void place_piece(uint at, weight_unit w, uint quad)
+{
+#if UNIT == 4
+    /* Half of what tile_w holds in one piece: the other half is a neighbour's. */
+    uvec2 own = packed(quad_half(w, 0));
+    uvec2 other = subgroupShuffleXor(own, 1);
+    if (at % 8 == 0)
+        tile_w[at / 8] = uvec4(own, other);
+#else
+    [[unroll]] for (uint q = 0; q < PIECE / 4; q += 2)
+        tile_w[at / 8 + q / 2] =
+            uvec4(packed(quad_half(w, quad + q)), packed(quad_half(w, quad + q + 1)));
+#endif
+}
+
+/* Loads the columns from k on, for unpacking later. The activations have zeros
+ * beyond the last column, and room beyond the last token. */
 void fetch(uint k, out weight_unit w[ITEMS], out uvec4 a[ACTS])
 {
-    uint first = gl_WorkGroupID.y * TILE_TOKENS;
     [[unroll]] for (uint i = 0; i < ITEMS; i++) {
         uint item = i * SIZE + local();
-        uint row = min(gl_WorkGroupID.x * TILE_ROWS + item / PIECES, p.rows - 1);
+        uint row = min(gl_WorkGroupID.y * TILE_ROWS + item / PIECES, p.rows - 1);
         uint col = min(k + item % PIECES * PIECE, p.cols - 1);
         w[i] = unit_load(row, col / UNIT, p.units);
     }
+    const uint stride = (p.cols + HALF_COLS - 1) / HALF_COLS * (HALF_COLS / 8);
     [[unroll]] for (uint i = 0; i < ACTS; i++) {
         uint item = i * SIZE + local();
-        uint token = min(first + item / (DEPTH / 8), ctl.n_tokens - 1);
-        uint col = min(k + item % (DEPTH / 8) * 8, p.cols - 8);
-        a[i] = halves[(token * p.cols + col) / 8];
+        uint token = gl_WorkGroupID.x * TILE_TOKENS + item / (DEPTH / 8);
+        a[i] = halves[token * stride + k / 8 + item % (DEPTH / 8)];
     }
 }
 
-/* Unpacks what fetch(k) has loaded; zeros beyond the last column. */
+/* Unpacks what fetch(k) has loaded. */
 void place(uint k, weight_unit w[ITEMS], uvec4 a[ACTS])
 {
     [[unroll]] for (uint i = 0; i < ITEMS; i++) {
         uint item = i * SIZE + local();
-        uint at = item / PIECES * STRIDE + item % PIECES * (PIECE / 4);
-        uint col = k + item % PIECES * PIECE;
+        uint at = item / PIECES * STRIDE * 8 + item % PIECES * PIECE;
+        uint quad = PIECE == UNIT ? 0 : (k + item % PIECES * PIECE) % UNIT / 4;
         if (TILE_ROWS * PIECES % SIZE == 0 || item < TILE_ROWS * PIECES)
-            [[unroll]] for (uint q = 0; q < PIECE / 4; q++) {
-                f16vec4 v = quad_half(w[i], PIECE == UNIT ? q : col % UNIT / 4 + q);
-                tile_w[at + q] = col < p.cols ? v : f16vec4(0.0);
-            }
+            place_piece(at, w[i], quad);
     }
     [[unroll]] for (uint i = 0; i < ACTS; i++) {
         uint item = i * SIZE + local();
-        uint at = item / (DEPTH / 8) * STRIDE + item % (DEPTH / 8) * 2;
-        bool in_row = k + item % (DEPTH / 8) * 8 < p.cols;
-        if (TILE_TOKENS * (DEPTH / 8) % SIZE == 0 || item < TILE_TOKENS * (DEPTH / 8)) {
-            uvec4 v = in_row ? a[i] : uvec4(0);
-            tile_a[at] = f16vec4(unpackFloat2x16(v.x), unpackFloat2x16(v.y));
-            tile_a[at + 1] = f16vec4(unpackFloat2x16(v.z), unpackFloat2x16(v.w));
-        }
+        if (TILE_TOKENS * (DEPTH / 8) % SIZE == 0 || item < TILE_TOKENS * (DEPTH / 8))
+            tile_a[item / (DEPTH / 8) * STRIDE + item % (DEPTH / 8)] = a[i];
     }
 }
 
@@ -140,7 +155,7 @@ void finish_block(uint row, uint t, uint token, float factor)
             v[k] = gate / (1.0 + exp(-gate)) * value(t, row + ACT_BLOCK + i, factor);
         }
     }
-    next_write(token, (gl_WorkGroupID.x * TILE_ROWS + row) / BLOCK_ROWS, p.rows / 2, v, w);
+    next_write(token, (gl_WorkGroupID.y * TILE_ROWS + row) / BLOCK_ROWS, p.rows / 2, v, w);
 }
 #elif defined(EPILOGUE_residual)
 const uint BLOCK_ROWS = ACT_BLOCK;
@@ -148,7 +163,7 @@ void finish_block(uint row, uint t, uint token, float factor)
 {
     float v[NEXT_EACH], w[NEXT_EACH];
     [[unroll]] for (uint k = 0; k < NEXT_EACH; k++) {
-        uint i = next_index(k), at = gl_WorkGroupID.x * TILE_ROWS + row + i;
+        uint i = next_index(k), at = gl_WorkGroupID.y * TILE_ROWS + row + i;
         v[k] = 0.0;
         w[k] = 0.0;
         if (i < ACT_BLOCK) {
@@ -157,14 +172,14 @@ void finish_block(uint row, uint t, uint token, float factor)
             w[k] = norm_w[at];
         }
     }
-    next_write(token, (gl_WorkGroupID.x * TILE_ROWS + row) / BLOCK_ROWS, p.rows, v, w);
+    next_write(token, (gl_WorkGroupID.y * TILE_ROWS + row) / BLOCK_ROWS, p.rows, v, w);
 }
 #else
 const uint BLOCK_ROWS = ACT_BLOCK;
 void finish_block(uint row, uint t, uint token, float factor)
 {
     for (uint i = gl_SubgroupInvocationID; i < BLOCK_ROWS; i += gl_SubgroupSize) {
-        uint at = gl_WorkGroupID.x * TILE_ROWS + row + i;
+        uint at = gl_WorkGroupID.y * TILE_ROWS + row + i;
         if (at < p.rows)
             result[token * p.out_stride + p.out_offset + at] = value(t, row + i, factor);
     }
@@ -176,14 +191,14 @@ void finish_group(uint first)
     const uint blocks = TILE_ROWS / BLOCK_ROWS;
     for (uint b = gl_SubgroupID; b < GROUP_TOKENS * blocks; b += gl_NumSubgroups) {
         uint t = b / blocks, row = b % blocks * BLOCK_ROWS;
-        if (first + t < ctl.n_tokens && gl_WorkGroupID.x * TILE_ROWS + row < p.rows)
+        if (first + t < ctl.n_tokens && gl_WorkGroupID.y * TILE_ROWS + row < p.rows)
             finish_block(row, t, first + t, factors[first + t] / HALF_SCALE);
     }
 }
 
 void main()
 {
-    uint first = gl_WorkGroupID.y * TILE_TOKENS;
+    uint first = gl_WorkGroupID.x * TILE_TOKENS;
     if (ctl.stop != 0 || first >= ctl.n_tokens)
         return;
     const uint across = TILE_TOKENS / SUB_TOKENS;

@@ -20,9 +20,9 @@ const uint ROW_MAJOR = 0, COLUMN_MAJOR = 1;
 /* OpCooperativeMatrixLoadKHR, StoreKHR, MulAddKHR; OpCompositeConstruct. Strides
  * count elements of what the pointer points to. */
 spirv_instruction(COOPERATIVE, id = 4457)
-matrix_w load_w(spirv_by_reference f16vec4 from, uint order, uint stride);
+matrix_w load_w(spirv_by_reference uvec4 from, uint order, uint stride);
 spirv_instruction(COOPERATIVE, id = 4457)
-matrix_a load_a(spirv_by_reference f16vec4 from, uint order, uint stride);
+matrix_a load_a(spirv_by_reference uvec4 from, uint order, uint stride);
 spirv_instruction(COOPERATIVE, id = 4458)
 void store_sum(spirv_by_reference float to, matrix_sum m, uint order, uint stride);
 spirv_instruction(COOPERATIVE, id = 4459)
@@ -48,10 +48,10 @@ void part_multiply(inout part_t part, uint row, uint token)
     [[unroll]] for (uint k = 0; k < DEPTH / EDGE; k++) {
         matrix_w w[MATRIX_ROWS];
         [[unroll]] for (uint i = 0; i < MATRIX_ROWS; i++)
-            w[i] = load_w(tile_w[(row + i * EDGE) * STRIDE + k * (EDGE / 4)], ROW_MAJOR,
+            w[i] = load_w(tile_w[(row + i * EDGE) * STRIDE + k * (EDGE / 8)], ROW_MAJOR,
                           STRIDE);
         [[unroll]] for (uint j = 0; j < MATRIX_TOKENS; j++) {
-            matrix_a a = load_a(tile_a[(token + j * EDGE) * STRIDE + k * (EDGE / 4)],
+            matrix_a a = load_a(tile_a[(token + j * EDGE) * STRIDE + k * (EDGE / 8)],
                                 COLUMN_MAJOR, STRIDE);
             [[unroll]] for (uint i = 0; i < MATRIX_ROWS; i++)
                 part.sum[i][j] = multiply_add(w[i], a, part.sum[i][j]);

@@ -15,18 +15,25 @@ void part_clear(out part_t part)
             part.sum[i][j] = 0.0;
 }
 
+void eight(uvec4 h, out vec4 low, out vec4 high)
+{
+    low = vec4(unpackHalf2x16(h.x), unpackHalf2x16(h.y));
+    high = vec4(unpackHalf2x16(h.z), unpackHalf2x16(h.w));
+}
+
 void part_multiply(inout part_t part, uint row, uint token)
 {
     uint r = row + gl_SubgroupInvocationID % ROW_LANES;
     uint t = token + gl_SubgroupInvocationID / ROW_LANES;
-    for (uint k = 0; k < DEPTH / 4; k++) {
-        vec4 w[ROWS_EACH];
+    for (uint k = 0; k < DEPTH / 8; k++) {
+        vec4 low[ROWS_EACH], high[ROWS_EACH];
         [[unroll]] for (uint i = 0; i < ROWS_EACH; i++)
-            w[i] = vec4(tile_w[(r + i * ROW_LANES) * STRIDE + k]);
+            eight(tile_w[(r + i * ROW_LANES) * STRIDE + k], low[i], high[i]);
         [[unroll]] for (uint j = 0; j < TOKENS_EACH; j++) {
-            vec4 a = vec4(tile_a[(t + j * TOKEN_LANES) * STRIDE + k]);
+            vec4 a, b;
+            eight(tile_a[(t + j * TOKEN_LANES) * STRIDE + k], a, b);
             [[unroll]] for (uint i = 0; i < ROWS_EACH; i++)
-                part.sum[i][j] += dot(w[i], a);
+                part.sum[i][j] += dot(low[i], a) + dot(high[i], b);
         }
     }
 }

@@ -89,13 +89,15 @@ void main()
     /* 2^(exponent of most - 9); of 0 and of the smallest numbers 2^-126 */
     uint exponent = clamp(floatBitsToUint(most) >> 23, 10u, 254u) - 9;
     float scale = uintBitsToFloat(exponent << 23);
-    for (uint i = gl_LocalInvocationIndex; i < p.cols / 8; i += gl_WorkGroupSize.x) {
-        vec4 a, b;
-        eight(token, i, a, b);
+    uint stride = (p.cols + HALF_COLS - 1) / HALF_COLS * (HALF_COLS / 8);
+    for (uint i = gl_LocalInvocationIndex; i < stride; i += gl_WorkGroupSize.x) {
+        vec4 a = vec4(0.0), b = vec4(0.0);
+        if (i < p.cols / 8)
+            eight(token, i, a, b);
         a /= scale;
         b /= scale;
-        halves[token * (p.cols / 8) + i] = uvec4(packHalf2x16(a.xy), packHalf2x16(a.zw),
-                                                 packHalf2x16(b.xy), packHalf2x16(b.zw));
+        halves[token * stride + i] = uvec4(packHalf2x16(a.xy), packHalf2x16(a.zw),
+                                           packHalf2x16(b.xy), packHalf2x16(b.zw));
     }
     if (gl_LocalInvocationIndex == 0)
         factors[token] =
