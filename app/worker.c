@@ -412,6 +412,8 @@ static void generation_run(struct worker *w, const struct generation *g)
     struct worker_event e = { .kind = EVENT_DONE };
     e.state = generate(&r, &err);
     w->timeline_id = g->keep_id;
+    if (e.state != STATE_FAILED && model_check(w->model, &err) < 0)
+        e.state = STATE_FAILED;
     if (r.stats.generated_tokens && !r.ended && !r.stop.hit)
         tokens_post(&r, NULL, 0);
     e.at_stop = r.stop.hit;

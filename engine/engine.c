@@ -84,6 +84,7 @@ int engine_open(struct engine **out, const struct model *m, const struct engine_
     pipelines_init(&e->pipelines, e->gpu);
     if (check_memory(e, err) < 0 ||
         device_weights_open(&e->weights, e->gpu, m, &progress, err) < 0 ||
+        gguf_check(m->file, true, err) < 0 ||
         choose_math(e, p->math, err) < 0 || choose_tiles(e, p, err) < 0)
         goto fail;
     *out = e;

@@ -55,6 +55,9 @@ struct model_info {
  * runnable weights opens; info->refusal then says why it cannot chat. */
 int model_open(struct model **out, const char *path, struct err *err);
 void model_close(struct model *m);
+/* -1 with the reason once another program has cut the file short: texts of tokens
+ * lie in it. Thread-safety: any thread. */
+int model_check(const struct model *m, struct err *err);
 /* Owned by the model. Thread-safety: read-only after opening, any thread. */
 const struct model_info *model_info(const struct model *m);
 

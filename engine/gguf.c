@@ -36,6 +36,9 @@ static int map_fd(struct gguf_part *p, int fd, struct err *err)
                        (uint64_t)st.st_size, strerror(errno));
     p->map = map;
     p->bytes = (uint64_t)st.st_size;
+    p->fd = fd;
+    p->changed = st.st_mtim;
+    p->guard = guard_begin(map, p->bytes);
     return 0;
 }
 
@@ -47,9 +50,10 @@ static int part_map(struct gguf_part *p, const char *path, struct err *err)
                  : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (fd < 0)
         return err_set(err, "cannot be opened: %s", strerror(errno));
-    int rc = map_fd(p, fd, err);
-    close(fd); /* the mapping stays */
-    return rc;
+    if (map_fd(p, fd, err) == 0)
+        return 0;
+    close(fd);
+    return -1;
 }
 
 static int part_open(struct gguf *g, uint32_t part, const char *path, struct err *err)
@@ -211,14 +215,43 @@ void gguf_close(struct gguf *g)
         for (size_t k = 0; k < p->n_values; k++)
             free(p->values[k].at);
         free(p->values);
-        if (p->map)
-            munmap(p->map, (size_t)p->bytes);
+        if (!p->map)
+            continue;
+        guard_end(p->guard);
+        munmap(p->map, (size_t)p->bytes);
+        close(p->fd);
     }
     free(g->parts);
     free(g->tensors);
     free(g->by_name);
     free(g->path);
     free(g);
+}
+
+/* A file that another program writes to keeps its inode, and so our descriptor. */
+static int part_check(const struct gguf *g, uint32_t part, bool unchanged, struct err *err)
+{
+    const struct gguf_part *p = &g->parts[part];
+    struct stat st;
+    bool same = !guard_torn(p->guard) && fstat(p->fd, &st) == 0 &&
+                (uint64_t)st.st_size >= p->bytes;
+    if (same && unchanged)
+        same = (uint64_t)st.st_size == p->bytes &&
+               st.st_mtim.tv_sec == p->changed.tv_sec &&
+               st.st_mtim.tv_nsec == p->changed.tv_nsec;
+    if (same)
+        return 0;
+    return err_set(err, "%s: part %u of the model was %s by another program; load the "
+                   "model again once the file is whole", g->path, part + 1,
+                   unchanged ? "changed" : "cut short");
+}
+
+int gguf_check(const struct gguf *g, bool unchanged, struct err *err)
+{
+    for (uint32_t i = 0; i < g->n_parts; i++)
+        if (part_check(g, i, unchanged, err) < 0)
+            return -1;
+    return 0;
 }
 
 const char *gguf_path(const struct gguf *g)

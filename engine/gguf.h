@@ -42,6 +42,10 @@ struct tensor {
 /* Maps the file, and for the first part of a split model all other parts. */
 int gguf_open(struct gguf **out, const char *path, struct err *err);
 void gguf_close(struct gguf *g);
+/* Whether the mapping still holds what was opened: -1 with the reason once another
+ * program has cut a file short (what is missing reads as zeros) or, if unchanged,
+ * has written to it. */
+int gguf_check(const struct gguf *g, bool unchanged, struct err *err);
 
 const char *gguf_path(const struct gguf *g);
 uint64_t gguf_file_bytes(const struct gguf *g); /* all parts together */

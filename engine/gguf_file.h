@@ -7,6 +7,10 @@
 
 #include "engine/gguf.h"
 
+#include "engine/gguf_guard.h"
+
+#include <time.h>
+
 enum {
     GGUF_MAX_KEYS = 1 << 16,
     GGUF_MAX_TENSORS = 1 << 18,    /* of one part */
@@ -36,6 +40,9 @@ struct gguf_value {
 struct gguf_part {
     uint8_t *map;              /* NULL while not mapped */
     uint64_t bytes;
+    int fd;                    /* of the mapped file; valid if map is */
+    struct timespec changed;   /* when it was, at that time */
+    struct guard *guard;
     struct gguf_value *values; /* sorted by key */
     size_t n_values;
     uint64_t alignment, data_at; /* data section, from the start of the file */

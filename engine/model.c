@@ -268,3 +268,8 @@ const struct model_info *model_info(const struct model *m)
 {
     return &m->info;
 }
+
+int model_check(const struct model *m, struct err *err)
+{
+    return gguf_check(m->file, false, err);
+}

@@ -81,6 +81,12 @@ void model_close(struct model *m)
     free(m);
 }
 
+int model_check(const struct model *m, struct err *err)
+{
+    (void)m;
+    return fake.model_cut ? err_set(err, "fake.gguf: cut short") : 0;
+}
+
 const struct model_info *model_info(const struct model *m)
 {
     return &m->info;

@@ -32,6 +32,7 @@ struct fake_script {
     bool opens_thinking; /* the header of an answer ends in <think> */
     bool has_effort;     /* "effort N " begins a system turn when one is asked for */
     const char *model_fails, *engine_fails, *refusal;
+    bool model_cut; /* by another program, in use */
     unsigned decode_fails_at, session_fails_at, engine_fails_at; /* nth call; 0: never */
     const char *model_name;                                      /* NULL: "Fake" */
 

@@ -302,6 +302,23 @@ static void test_failure_and_recovery(void)
     CHECK(worker_close(w, 5000));
 }
 
+/* Texts of tokens lie in the model file: with it gone the answer is no answer. */
+static void test_model_cut_short(void)
+{
+    struct worker *w = start_ready();
+    fake.model_cut = true;
+    ask(w, "q", 0);
+    struct worker_event e = wait_event(w, EVENT_DONE, NULL);
+    CHECK(e.state == STATE_FAILED && strstr(e.text, "cut short"));
+    worker_event_release(&e);
+    fake.model_cut = false;
+    ask(w, "q", 0);
+    e = wait_event(w, EVENT_DONE, NULL);
+    CHECK(e.state == STATE_COMPLETE);
+    worker_event_release(&e);
+    CHECK(worker_close(w, 5000));
+}
+
 static void test_lost_for_good(void)
 {
     fake.decode_fails_at = 1;
@@ -458,6 +475,6 @@ static void test_close_gives_up(void)
 TEST_MAIN(T(test_answer), T(test_limit_and_full_context), T(test_stop_while_decoding),
           T(test_stop_text), T(test_stop_text_that_does_not_come),
           T(test_stop_while_prefilling), T(test_figures), T(test_failure_and_recovery),
-          T(test_lost_for_good), T(test_unusable), T(test_close_in_the_middle),
+          T(test_model_cut_short), T(test_lost_for_good), T(test_unusable), T(test_close_in_the_middle),
           T(test_close_waits_for_writing), T(test_keeping_gives_way),
           T(test_close_gives_up))
