@@ -8,6 +8,7 @@
 #include "base/mem.h"
 
 #include "app/command.h"
+#include "app/queue.h"
 #include "app/signals.h"
 #include "app/slash.h"
 
@@ -101,6 +102,7 @@ static void draw(struct app *a, uint64_t now_ns)
         .chats = a->chats.v,
         .n_chats = a->chats.len,
         .status = status(a->c, now_ns),
+        .n_queued = a->c->n_queue,
         .notice = a->c->notice ? a->c->notice : a->permanent,
     };
     m.messages = conversation_messages(a->c, &m.n_messages);
@@ -180,13 +182,55 @@ static int keep_text(struct app *a, const char *text, int rc)
     return rc;
 }
 
+/* Text that comes back goes before what was typed since. Takes it over. */
+static void input_add(struct app *a, char *text)
+{
+    struct buf b = BUF_INIT;
+    char *typed = ui_input(a->ui);
+    if (text) {
+        buf_printf(&b, "%s%s%s", text, *text && *typed ? "\n\n" : "", typed);
+        ui_set_input(a->ui, buf_cstr(&b));
+    }
+    buf_release(&b);
+    free(typed);
+    free(text);
+}
+
+static int send(struct app *a, const char *text, struct err *err)
+{
+    if (!queue_wanted(a->c))
+        return keep_text(a, text, conversation_send(a->c, text, strlen(text), err));
+    queue_add(a->c, text, strlen(text));
+    return 0;
+}
+
+/* Another conversation is shown: what was typed there comes back. */
+static void draft_load(struct app *a)
+{
+    char *typed = ui_input(a->ui);
+    if (!*typed)
+        input_add(a, draft_take(a->c));
+    free(typed);
+}
+
+static int show(struct app *a, int64_t chat, int64_t message, struct err *err)
+{
+    if (conversation_show_message(a->c, chat, message, err) < 0)
+        return -1;
+    draft_load(a);
+    return 0;
+}
+
 static int intent_do(struct app *a, const struct ui_intent *in, struct err *err)
 {
     struct conversation *c = a->c;
     const char *text = in->text ? in->text : "";
     switch (in->kind) {
     case UI_SEND:
-        return keep_text(a, text, conversation_send(c, text, strlen(text), err));
+        return send(a, text, err);
+    case UI_UNQUEUE:
+        input_add(a, queue_take(c, false));
+        return 0;
     case UI_EDIT:
         return keep_text(a, text, conversation_edit(c, in->id, text, strlen(text), err));
     case UI_COMMAND:
@@ -198,9 +242,9 @@ static int intent_do(struct app *a, const struct ui_intent *in, struct err *err)
         quit_try(a);
         return 0;
     case UI_NEW:
-        return conversation_show(c, 0, err);
+        return show(a, 0, 0, err);
     case UI_OPEN:
-        return conversation_show_message(c, in->id, in->message_id, err);
+        return show(a, in->id, in->message_id, err);
     case UI_RENAME:
         return conversation_rename(c, in->id, text, err);
     case UI_DELETE:
@@ -258,6 +302,9 @@ static void events_handle(struct app *a)
         a->chats_changed = a->chats_changed || e.kind == EVENT_DONE;
         worker_event_release(&e);
     }
+    /* The answer was stopped or failed: what was to come after it is not sent. */
+    if (a->c->n_queue && !queue_wanted(a->c))
+        input_add(a, queue_take(a->c, true));
 }
 
 /* Takes a step of tidying if it is time. Milliseconds until the next, -1: none. */
@@ -310,6 +357,7 @@ int app_run(struct desk *d, struct ui *ui, struct err *err)
     const struct buf *notices = &d->env->notices;
     if (notices->len)
         a.permanent = mem_strndup(notices->v, strcspn(notices->v, "\n"));
+    draft_load(&a);
     while (!a.quit) {
         int timeout = draw_due(&a);
         timeout = sooner(timeout, ui_timeout_ms(ui));
@@ -317,6 +365,9 @@ int app_run(struct desk *d, struct ui *ui, struct err *err)
         timeout = sooner(timeout, tidy_due(&a));
         step(&a, timeout);
     }
+    char *typed = ui_input(ui);
+    draft_save(a.c, typed);
+    free(typed);
     int rc = a.quit_failed ? EXIT_FAILED : conversation_finish(a.c, FINISH_MS, err);
     if (rc == 0 && a.signo)
         rc = 128 + a.signo;

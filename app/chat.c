@@ -10,6 +10,7 @@
 #include "app/generate.h"
 #include "app/prefix.h"
 #include "app/prompt.h"
+#include "app/queue.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -40,6 +41,7 @@ void conversation_release(struct conversation *c)
     answer_release(&c->answer);
     chat_release(&c->chat);
     message_list_release(&c->path);
+    queue_release(c);
     free(c->settings.system);
     stop_list_release(&c->settings.stops);
     free(c->model_path);
@@ -115,6 +117,7 @@ static void ctx_count(struct conversation *c)
 
 int conversation_show(struct conversation *c, int64_t chat_id, struct err *err)
 {
+    int64_t before = c->chat.id;
     if (chat_id) {
         if (chat_load(c, chat_id, err) < 0)
             return -1;
@@ -124,6 +127,8 @@ int conversation_show(struct conversation *c, int64_t chat_id, struct err *err)
         path_cut(c, 0);
         c->stale = false;
     }
+    if (before != chat_id)
+        queue_release(c);
     lock_chat(c);
     ctx_count(c);
     prefix_restore(c);
@@ -132,10 +137,13 @@ int conversation_show(struct conversation *c, int64_t chat_id, struct err *err)
 
 const struct message *conversation_messages(struct conversation *c, size_t *n)
 {
-    const struct message *last = c->path.len ? &c->path.v[c->path.len - 1] : NULL;
+    size_t last = c->path.len;
     *n = c->path.len;
-    if (last && answer_is_open(c) && last->id == c->answer.m.parent_id)
+    c->path.v = mem_regrow(c->path.v, c->path.len + 1 + c->n_queue, sizeof *c->path.v);
+    if (last && answer_is_open(c) && c->path.v[last - 1].id == c->answer.m.parent_id)
         c->path.v[(*n)++] = c->answer.m;
+    for (size_t i = 0; i < c->n_queue; i++)
+        c->path.v[(*n)++] = queue_message(c, i);
     return c->path.v;
 }
 

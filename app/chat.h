@@ -62,7 +62,11 @@ struct conversation {
     struct answer answer; /* running, or the last one */
     bool stale;           /* path is to be read again: it lacks the answer */
     int64_t waiting_leaf; /* a message to be answered once there is a model, 0 */
-    uint32_t variant;     /* how many answers that message has already */
+    char **queue;         /* texts that wait for the end of the answer (queue.h) */
+    size_t n_queue;
+    bool hold_queue;  /* the user stopped the answer before them */
+    bool has_draft;   /* the store keeps them, or what was typed */
+    uint32_t variant; /* how many answers that message has already */
     uint32_t ctx_used;
     uint64_t snapshot_bytes;
     bool save_failed; /* the last try to save the answer did */
@@ -93,8 +97,8 @@ int conversation_show(struct conversation *c, int64_t chat_id, struct err *err);
 /* The same, with the branch that holds a message (0: any). */
 int conversation_show_message(struct conversation *c, int64_t chat_id, int64_t message_id,
                               struct err *err);
-/* The branch, with the answer that is being written at its end. Lent until the
- * next call of any function here. */
+/* The branch, with the answer that is being written at its end, and n_queue texts
+ * that wait after it. Lent until the next call of any function here. */
 const struct message *conversation_messages(struct conversation *c, size_t *n);
 
 /* ---- actions: -1 with the reason if nothing was done ---------------------- */

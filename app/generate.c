@@ -7,6 +7,7 @@
 #include "base/mem.h"
 
 #include "app/prefix.h"
+#include "app/queue.h"
 
 #include <math.h>
 #include <poll.h>
@@ -138,6 +139,7 @@ void generate_start(struct conversation *c, const struct message *path, size_t n
     c->answer.m.sibling_index = c->variant;
     c->ctx_used = (uint32_t)p->ids.len;
     c->waiting_leaf = 0;
+    c->hold_queue = false;
     c->answer.m.model = mem_strdup(c->model_name);
     store_chat_set_model(c->store, last->chat_id, c->model_name, c->model_path, NULL);
     g.marks.v = prompt_marks(p, &g.marks.n);
@@ -284,6 +286,8 @@ static void answer_done(struct conversation *c, const struct worker_event *e,
     timeline_settle(c);
     prefix_keep(c);
     start_waiting(c);
+    if (e->state == STATE_COMPLETE || e->state == STATE_LENGTH)
+        queue_next(c);
     if (c->chat.id != c->answer.m.chat_id)
         prefix_restore(c);
 }
@@ -331,6 +335,7 @@ void conversation_stop(struct conversation *c)
     /* The branch may have been cut to where a new answer was to be. */
     c->stale = c->stale || (c->waiting_leaf && c->chat.id);
     c->waiting_leaf = 0;
+    c->hold_queue = true;
     if (c->answer.running)
         worker_stop(c->worker);
     else

@@ -82,6 +82,7 @@ static void draw_status(struct core *c, const struct ui_model *m, struct rect r)
 static void note_model(struct core *c, const struct ui_model *m)
 {
     c->generating = m->status.phase == PHASE_PREFILL || m->status.phase == PHASE_DECODE;
+    c->n_queued = m->n_queued;
     c->last_answer = c->last_versions = 0;
     c->selected_role = ROLE_COUNT;
     c->list.current = m->chat ? m->chat->id : 0;
@@ -105,7 +106,8 @@ static const struct message *edited_message(const struct core *c,
 {
     for (size_t i = m->n_messages; i-- > 0;) {
         const struct message *msg = &m->messages[i];
-        if (msg->role == ROLE_USER && (c->edit_wanted < 0 || msg->id == c->edit_wanted))
+        if (i + m->n_queued < m->n_messages && msg->role == ROLE_USER &&
+            (c->edit_wanted < 0 || msg->id == c->edit_wanted))
             return msg;
     }
     return NULL;

@@ -46,6 +46,8 @@ static void count_thinking(struct entry *e, const struct message *m)
 
 static const char *state_mark(const struct message *m, const struct entry_look *look)
 {
+    if (look->queued)
+        return "[queued: sent after the answer; Up takes it back]";
     switch (m->state) {
     case STATE_PARTIAL:
         return look->live ? NULL : "[incomplete: the answer was interrupted]";

@@ -32,7 +32,8 @@ struct place {
 /* How a message is to be shown now. */
 struct entry_look {
     int width;
-    bool thinking, live, first, selected; /* live: its answer is being written */
+    bool thinking, first, selected;
+    bool live, queued; /* being written, not sent yet */
 };
 
 struct entry {

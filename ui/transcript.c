@@ -79,7 +79,9 @@ static struct entry_look look_of(const struct pass *p, size_t i)
     return (struct entry_look){
         .width = p->width,
         .thinking = p->t->thinking,
-        .live = p->m->live && i + 1 == p->m->n && m->role == ROLE_ASSISTANT,
+        .live =
+            p->m->live && i + 1 + p->m->n_queued == p->m->n && m->role == ROLE_ASSISTANT,
+        .queued = i + p->m->n_queued >= p->m->n,
         .first = i == 0,
         .selected = p->t->selected != 0 && p->t->selected == m->id,
     };

@@ -39,11 +39,12 @@ struct transcript {
     int64_t show_chat, show; /* message to bring to the top, 0: none */
 };
 
-/* What is drawn; live: the last message is being written. */
+/* What is drawn; live: the last message before those that are queued is being
+ * written. */
 struct transcript_model {
     int64_t chat_id;
     const struct message *messages;
-    size_t n;
+    size_t n, n_queued;
     bool live;
 };
 

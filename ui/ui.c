@@ -145,6 +145,11 @@ void ui_set_input(struct ui *ui, const char *text)
     editor_set(&ui->core.editor, text);
 }
 
+char *ui_input(const struct ui *ui)
+{
+    return mem_strdup(buf_cstr(&ui->core.editor.text));
+}
+
 void ui_set_hits(struct ui *ui, const struct ui_hit *hits, size_t n)
 {
     search_set(&ui->core.search, hits, n);

@@ -54,6 +54,7 @@ struct ui_model {
     const struct chat *chat;        /* NULL: none yet */
     const struct message *messages; /* the shown branch; the last one may grow */
     size_t n_messages;              /* between calls, its text only by appending */
+    size_t n_queued;                /* of these, at the end: not sent yet */
     const struct chat *chats;       /* the conversation list */
     size_t n_chats;
     struct ui_status status;
@@ -67,9 +68,10 @@ void ui_draw(struct ui *ui, const struct ui_model *m);
 
 #define UI_INTENTS(X)                                                         \
     X(NONE)                                                                   \
-    X(REDRAW) /* view state changed: call ui_draw */                          \
-    X(SEND)   /* text: the message */                                         \
-    X(STOP)   /* end the running answer */                                    \
+    X(REDRAW)  /* view state changed: call ui_draw */                         \
+    X(SEND)    /* text: the message */                                        \
+    X(UNQUEUE) /* back into the input: what was queued last */                \
+    X(STOP)    /* end the running answer */                                   \
     X(QUIT)                                                                   \
     X(NEW)        /* start a conversation */                                  \
     X(OPEN)       /* id: chat, message_id: one to show on its branch, or 0 */ \
@@ -104,6 +106,8 @@ bool ui_next(struct ui *ui, struct ui_intent *intent);
 int ui_timeout_ms(const struct ui *ui);
 /* Puts text into the input box (a message that could not be sent). */
 void ui_set_input(struct ui *ui, const char *text);
+/* What the input box holds; malloced. */
+char *ui_input(const struct ui *ui);
 
 struct ui_hit {
     int64_t chat_id, message_id;

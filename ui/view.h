@@ -89,6 +89,7 @@ struct core {
     struct buf clipboard;       /* for the owner of the terminal to hand over */
     /* what keys must know of the last model */
     bool generating;
+    size_t n_queued;
     int64_t last_answer, last_versions; /* message ids, 0: none */
     enum role selected_role;
     unsigned wants;   /* of core_want; the owner of the terminal acts */

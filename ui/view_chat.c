@@ -26,6 +26,7 @@ static void draw(struct core *c, const struct ui_model *m, struct rect r)
         .chat_id = m->chat ? m->chat->id : 0,
         .messages = m->messages,
         .n = m->n_messages,
+        .n_queued = m->n_queued,
         .live = m->status.phase == PHASE_PREFILL || m->status.phase == PHASE_DECODE,
     };
     transcript_draw(&c->transcript, &tm, &c->screen, r);
@@ -94,9 +95,8 @@ void chat_enter(struct core *c, struct ui_intent *out)
         }
         return;
     }
-    if (c->generating) {
-        core_notice(
-            c, "the answer is still being written: Esc stops it, Enter sends after it");
+    if (c->generating && c->editing) {
+        core_notice(c, "the answer is still being written: Esc stops it");
         return;
     }
     out->kind = c->editing ? UI_EDIT : UI_SEND;
@@ -153,9 +153,14 @@ static void sibling(struct core *c, int delta, struct ui_intent *out)
         *out = (struct ui_intent){ .kind = UI_SIBLING, .id = id, .delta = delta };
 }
 
-/* Up and Down: within the text, then through earlier inputs. */
-static void vertical(struct core *c, int delta)
+/* Up and Down: within the text, then back to what is queued, then through earlier
+ * inputs. */
+static void vertical(struct core *c, int delta, struct ui_intent *out)
 {
+    if (delta < 0 && c->n_queued && !c->editor.text.len) {
+        out->kind = UI_UNQUEUE;
+        return;
+    }
     const char *prompt = c->editing ? "edit> " : "> ";
     if (!input_move_row(&c->editor, prompt, c->layout.input.cols, delta))
         editor_history(&c->editor, delta);
@@ -232,7 +237,7 @@ static void act(struct core *c, enum action a, struct ui_intent *out)
         break;
     case ACT_UP:
     case ACT_DOWN:
-        vertical(c, a == ACT_UP ? -1 : 1);
+        vertical(c, a == ACT_UP ? -1 : 1, out);
         break;
     case ACT_HOME:
     case ACT_END:

@@ -415,7 +415,7 @@ static void test_screen_crash(void)
     home_remove();
 }
 
-static void test_screen_stop_and_refuse(void)
+static void test_screen_stop_and_queue(void)
 {
     struct terminal t;
     screen_home();
@@ -426,10 +426,10 @@ static void test_screen_stop_and_refuse(void)
     terminal_type(&t, "go\r");
     store_wait(&t, "a-");
     terminal_type(&t, "second\r");
-    terminal_wait(&t, "still being written");
+    terminal_wait(&t, "queued");
     terminal_type(&t, "\003");
     store_wait(&t, "Answer [stopped]:\na-");
-    /* The refused text is still in the input box: sent now, it goes. */
+    /* The queued text is in the input box again: sent now, it goes. */
     terminal_type(&t, "\r");
     store_wait(&t, "You:\nsecond\n");
     terminal_type(&t, "\004");
@@ -513,5 +513,5 @@ static void test_screen_tiny_and_dumb(void)
 TEST_MAIN(T(test_run_to_pipe), T(test_run_fails), T(test_run_limits),
           T(test_readonly_home), T(test_lines_from_pipe), T(test_screen_two_turns),
           T(test_screen_type_ahead), T(test_screen_signals), T(test_screen_crash),
-          T(test_screen_stop_and_refuse), T(test_screen_without_model),
+          T(test_screen_stop_and_queue), T(test_screen_without_model),
           T(test_two_programs), T(test_screen_tiny_and_dumb))

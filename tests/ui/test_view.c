@@ -216,18 +216,26 @@ static void test_type_ahead(void)
     f.model.status.phase = PHASE_DECODE;
     draw(&f);
     keys(&f, "next one\r");
-    CHECK(f.intents == 0);
-    CHECK_STR(buf_cstr(&f.core.editor.text), "next one");
-    CHECK(shows(&f, "the answer is still being written"));
+    CHECK(f.intent.kind == UI_SEND && f.intents == 1); /* the caller queues it */
+    CHECK_STR(f.intent.text, "next one");
+    struct message *queued = say(&f, ROLE_USER, "next one");
+    queued->id = -1;
+    f.model.n_queued = 1;
+    CHECK(shows(&f, "next one\n[queued: sent after the answer"));
+    CHECK(!shows(&f, "[incomplete")); /* the answer before it is still live */
+    keys(&f, "more");
+    keys(&f, "\x1b[A"); /* within the text */
+    CHECK(f.intents == 1);
+    keys(&f, "\x15\x1b[A");
+    CHECK(f.intent.kind == UI_UNQUEUE && f.intents == 2);
     keys(&f, "\x1b");
-    CHECK(f.intent.kind == UI_STOP && f.intents == 1);
-    keys(&f, "\x03");
-    CHECK(f.intent.kind == UI_STOP && f.intents == 2);
-    CHECK_STR(buf_cstr(&f.core.editor.text), "next one");
-    f.model.status.phase = PHASE_IDLE;
-    draw(&f);
-    keys(&f, "\r");
-    CHECK(f.intent.kind == UI_SEND);
+    CHECK(f.intent.kind == UI_STOP && f.intents == 3);
+    keys(&f, "x\x03");
+    CHECK(f.intent.kind == UI_STOP && f.intents == 4);
+    CHECK_STR(buf_cstr(&f.core.editor.text), "x");
+    keys(&f, "\x1b[1;3A\x1b"
+             "e"); /* what is queued is not edited in place */
+    CHECK(!f.core.editing);
     end(&f);
 }
 
