@@ -77,27 +77,47 @@ int forward_product(struct recorder *r, const struct product *p)
     return forward_dispatch(r, &d, m, spec, 6);
 }
 
-/* A product whose result completes the residual stream. */
-static int residual(struct recorder *r, const struct matrix *m, enum norm norm,
+/* A product whose result completes the residual stream. source: a ROTATE_x, of
+ * the input where the matrix is rotated. */
+static int residual(struct recorder *r, const struct matrix *m, uint32_t source,
                     struct gpu_span next_norm, const char *label)
 {
     struct scratch *x = &r->s->scratch;
+    enum norm norm = source == ROTATE_HEADS && !m->rotated ? NORM_HEADS : NORM_NONE;
+    if (m->rotated && forward_rotate(r, m, source, next_norm) < 0)
+        return -1;
     return forward_product(r, &(struct product){
-        .m = m, .in = &x->mixed, .norm = norm, .epilogue = EPILOGUE_RESIDUAL,
+        .m = m, .in = m->rotated ? &x->rotated : &x->mixed, .norm = norm,
+        .epilogue = EPILOGUE_RESIDUAL,
         .out = gpu_span_all(&x->residual), .next = &x->input, .next_norm = next_norm,
         .label = label });
+}
+
+/* What a product reads that begins with a norm of the stream: *in. shared: the
+ * one before reads the same. */
+static int normed_input(struct recorder *r, const struct matrix *m, struct gpu_span norm,
+                        bool shared, const struct planes **in)
+{
+    struct scratch *x = &r->s->scratch;
+    *in = m->rotated ? &x->rotated : &x->input;
+    return m->rotated && !shared ? forward_rotate(r, m, ROTATE_STREAM, norm) : 0;
 }
 
 static int projections(struct recorder *r, const struct device_layer *ly, uint32_t stride)
 {
     struct scratch *x = &r->s->scratch;
-    for (uint32_t i = 0; i < ly->n_proj; i++)
-        if (forward_product(r, &(struct product){
-                .m = &ly->proj[i].m, .in = &x->input, .norm = NORM_ROW,
+    for (uint32_t i = 0; i < ly->n_proj; i++) {
+        const struct matrix *m = &ly->proj[i].m;
+        const struct planes *in;
+        bool shared = i > 0 && m->rotated == ly->proj[i - 1].m.rotated;
+        if (normed_input(r, m, ly->attn_norm, shared, &in) < 0 ||
+            forward_product(r, &(struct product){
+                .m = m, .in = in, .norm = NORM_ROW,
                 .epilogue = EPILOGUE_STORE, .out = gpu_span_all(&x->proj),
                 .out_stride = stride, .out_offset = ly->proj[i].offset,
-                .beside = i > 0, .label = "projections" }) < 0)
+                .beside = shared, .label = "projections" }) < 0)
             return -1;
+    }
     return 0;
 }
 
@@ -126,7 +146,7 @@ static int recurrent_mixer(struct recorder *r, const struct device_layer *ly, ui
         .label = "delta rule"
     };
     forward_bind_planes(&d, 8, &s->scratch.mixed);
-    uint32_t spec[TUNING_SPEC], n = tuning_delta(t, r->e->int8, spec);
+    uint32_t spec[TUNING_SPEC], n = tuning_delta(t, forward_mixed_int8(r, ly), spec);
     enum kernel_id id = t->delta_wide ? KERNEL_DELTA_WIDE : KERNEL_DELTA;
     return forward_dispatch(r, &d, kernel_module(id), spec, n);
 }
@@ -173,7 +193,7 @@ static int attend(struct recorder *r, struct gpu_span k, struct gpu_span v)
     return forward_dispatch(r, &d, kernel_module(id), spec, n);
 }
 
-static int merge(struct recorder *r)
+static int merge(struct recorder *r, const struct device_layer *ly)
 {
     struct scratch *x = &r->s->scratch;
     struct push_merge push = { .n_head = r->hp->n_head, .splits = r->pass->splits,
@@ -187,7 +207,8 @@ static int merge(struct recorder *r)
     };
     forward_bind_planes(&d, 3, &x->mixed);
     uint32_t spec[TUNING_SPEC];
-    uint32_t n = tuning_merge(&r->e->tune, r->e->int8, r->hp->head_dim, spec);
+    uint32_t n = tuning_merge(&r->e->tune, forward_mixed_int8(r, ly), r->hp->head_dim,
+                              spec);
     return forward_dispatch(r, &d, kernel_module(KERNEL_MERGE), spec, n);
 }
 
@@ -207,7 +228,9 @@ static int embed(struct recorder *r)
     };
     forward_bind_planes(&d, 4, &x->input);
     uint32_t spec[] = { r->e->tune.embed_size, r->e->int8 };
-    return forward_dispatch(r, &d, kernel_embed_module(m->format), spec, 2);
+    if (forward_dispatch(r, &d, kernel_embed_module(m->format), spec, 2) < 0)
+        return -1;
+    return m->rotated ? forward_unrotate(r, m, r->e->weights.layers[0].attn_norm) : 0;
 }
 
 static int attention_mixer(struct recorder *r, const struct device_layer *ly, uint32_t index,
@@ -220,20 +243,31 @@ static int attention_mixer(struct recorder *r, const struct device_layer *ly, ui
         return -1;
     if (only_store)
         return 0;
-    return attend(r, k, v) < 0 || merge(r) < 0 ? -1 : 0;
+    return attend(r, k, v) < 0 || merge(r, ly) < 0 ? -1 : 0;
 }
 
 static int feed_forward(struct recorder *r, const struct device_layer *ly,
                         struct gpu_span next_norm)
 {
     struct scratch *x = &r->s->scratch;
+    const struct planes *in;
     if (r->hp->arch->moe)
         return forward_experts(r, ly, next_norm);
-    if (forward_product(r, &(struct product){
-            .m = &ly->gate_up, .in = &x->input, .norm = NORM_ROW,
-            .epilogue = EPILOGUE_SWIGLU, .next = &x->mixed, .label = "gate and up" }) < 0)
+    if (normed_input(r, &ly->gate_up, ly->post_norm, false, &in) < 0)
         return -1;
-    return residual(r, &ly->down, NORM_NONE, next_norm, "down");
+    struct product gate_up = { .m = &ly->gate_up, .in = in, .norm = NORM_ROW,
+                               .label = "gate and up" };
+    if (ly->down.rotated) {
+        gate_up.epilogue = EPILOGUE_STORE;
+        gate_up.out = gpu_span_all(&x->proj);
+        gate_up.out_stride = ly->gate_up.rows;
+    } else {
+        gate_up.epilogue = EPILOGUE_SWIGLU;
+        gate_up.next = &x->mixed;
+    }
+    if (forward_product(r, &gate_up) < 0)
+        return -1;
+    return residual(r, &ly->down, ROTATE_SWIGLU, next_norm, "down");
 }
 
 /* Layer i; `index` counts the layers of its kind before it. Without a head the
@@ -251,7 +285,7 @@ static int layer(struct recorder *r, uint32_t i, uint32_t index)
         return -1;
     if (only_state)
         return 0;
-    if (residual(r, &ly->out, ly->recurrent ? NORM_HEADS : NORM_NONE, ly->post_norm,
+    if (residual(r, &ly->out, ly->recurrent ? ROTATE_HEADS : ROTATE_FLOATS, ly->post_norm,
                  "mixer out") < 0)
         return -1;
     return feed_forward(r, ly, next);
@@ -261,8 +295,10 @@ static int head(struct recorder *r)
 {
     struct session *s = r->s;
     const struct matrix *m = &r->e->weights.output;
-    if (forward_product(r, &(struct product){
-            .m = m, .in = &s->scratch.input, .norm = NORM_ROW, .epilogue = EPILOGUE_STORE,
+    const struct planes *in;
+    if (normed_input(r, m, r->e->weights.output_norm, false, &in) < 0 ||
+        forward_product(r, &(struct product){
+            .m = m, .in = in, .norm = NORM_ROW, .epilogue = EPILOGUE_STORE,
             .out = gpu_span_all(&s->scratch.logits), .out_stride = m->rows,
             .label = "logits" }) < 0)
         return -1;

@@ -43,6 +43,15 @@ uint32_t forward_product_rows(const struct product_tuning *t, enum epilogue e);
 uint32_t forward_bind_planes(struct gpu_dispatch *d, uint32_t at, const struct planes *p);
 uint32_t forward_divide_up(uint32_t a, uint32_t b);
 
+/* Whether the planes that a layer's mixer writes are of int8 (forward_rotate.c). */
+bool forward_mixed_int8(const struct recorder *r, const struct device_layer *ly);
+/* The input of a rotated matrix, from a ROTATE_x, into scratch.rotated. norm: of
+ * the stream. */
+int forward_rotate(struct recorder *r, const struct matrix *m, uint32_t source,
+                   struct gpu_span norm);
+/* Rows of a rotated embedding, in the stream, become what they stand for. */
+int forward_unrotate(struct recorder *r, const struct matrix *m, struct gpu_span norm);
+
 /* The feed-forward part of a layer with experts (forward_moe.c); as next_norm
  * the norm of what comes after it. */
 int forward_experts(struct recorder *r, const struct device_layer *ly,

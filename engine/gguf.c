@@ -272,6 +272,11 @@ size_t gguf_n_keys(const struct gguf *g)
     return g->parts[0].n_values;
 }
 
+struct gguf_str gguf_key(const struct gguf *g, size_t i)
+{
+    return g->parts[0].values[i].key;
+}
+
 size_t gguf_n_tensors(const struct gguf *g)
 {
     return g->n_tensors;

@@ -37,6 +37,7 @@ struct tensor {
     const struct tensor *factor; /* NULL, or floats that multiply the values: one,
                                   * or one for each of the ne[2] matrices. Never
                                   * set by gguf_open; see model_weights.c */
+    bool rotated;        /* see rotation.h; neither is this */
 };
 
 /* Maps the file, and for the first part of a split model all other parts. */
@@ -53,6 +54,7 @@ size_t gguf_n_keys(const struct gguf *g);
 size_t gguf_n_tensors(const struct gguf *g);
 const struct tensor *gguf_tensor(const struct gguf *g, size_t i); /* file order */
 const struct tensor *gguf_tensor_find(const struct gguf *g, const char *name);
+struct gguf_str gguf_key(const struct gguf *g, size_t i);
 bool gguf_has(const struct gguf *g, const char *key);
 /* Whether any key begins with these characters. */
 bool gguf_has_prefix(const struct gguf *g, const char *prefix);

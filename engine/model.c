@@ -177,8 +177,6 @@ static const char *reason_at_sight(const struct model *m, char *text, size_t byt
     }
     if (!has_decoder(m->file))
         return "the file holds no decoder layers (it is an accessory of another model)";
-    if (gguf_has_prefix(m->file, "prism.hadamard."))
-        return "its weights are rotated (prism.hadamard keys), which is not supported";
     return NULL;
 }
 

@@ -6,6 +6,7 @@
 #include "engine/engine.h"
 #include "engine/gguf.h"
 #include "engine/rope.h"
+#include "engine/rotation.h"
 
 struct vocab;
 struct template;
@@ -94,8 +95,9 @@ struct weights {
     const struct tensor *output_norm; /* {E} */
     const struct tensor *output;      /* {E, n_vocab}; token_embd when tied */
     struct layer *layers;             /* n_layer */
+    struct rotation rotation;         /* of tensors that are marked as rotated */
     struct tensor **views;            /* parts of fused tensors, and those with */
-    size_t n_views;                   /* a factor */
+    size_t n_views;                   /* a factor or rotated */
 };
 
 struct model {

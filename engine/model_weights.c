@@ -186,6 +186,20 @@ static int find_factor(struct finder *f, const struct tensor **t)
     return 0;
 }
 
+/* What the file says is rotated gets a mark. The embedding is rotated by itself,
+ * and is named as a matrix too only where it is the head. */
+static void mark_rotated(struct finder *f, const struct tensor **t)
+{
+    struct rotation *r = &f->w->rotation;
+    bool embedding = !strcmp((*t)->name, "token_embd.weight");
+    bool named = !(embedding && !r->tied) && rotation_take(r, (*t)->name);
+    if (!named && !(embedding && r->embedding))
+        return;
+    struct tensor *view = new_view(f->w, *t);
+    view->rotated = true;
+    *t = view;
+}
+
 /* Looks a tensor up and checks it: 0 found or absent (*out NULL), -1 wrong. */
 static int find_tensor(struct finder *f, const char *name, bool floats,
                        const enum dim shape[3], const struct tensor **out)
@@ -200,7 +214,11 @@ static int find_tensor(struct finder *f, const char *name, bool floats,
         return err_set(f->err, "tensor %s is of type %s, not a float type; the file was "
                        "made by an unknown converter", name, quant_format(t->type)->name);
     f->known[t - gguf_tensor(f->g, 0)] = true;
-    return find_factor(f, out);
+    if (find_factor(f, out) < 0)
+        return -1;
+    if (f->w->rotation.on && !floats)
+        mark_rotated(f, out);
+    return 0;
 }
 
 static int missing(struct finder *f, const char *name)
@@ -411,10 +429,13 @@ int weights_find(struct weights *w, struct hparams *hp, const struct gguf *g,
 {
     struct finder f = { .g = g, .hp = hp, .w = w, .err = err };
     *w = (struct weights){ 0 };
+    int rc = rotation_read(&w->rotation, g, err);
+    if (rc != 1)
+        return rc;
     w->layers = mem_zalloc(hp->n_layer * sizeof *w->layers);
     f.known = mem_zalloc(gguf_n_tensors(g) * sizeof *f.known);
     fill_dims(f.dims, hp);
-    int rc = find_all(&f);
+    rc = find_all(&f);
     free(f.known);
     return rc;
 }
@@ -423,6 +444,7 @@ void weights_release(struct weights *w)
 {
     for (size_t i = 0; i < w->n_views; i++)
         free(w->views[i]);
+    rotation_release(&w->rotation);
     free(w->layers);
     free(w->views);
     *w = (struct weights){ 0 };
@@ -454,6 +476,55 @@ static int check_formats(const struct hparams *hp, const struct gguf *g, struct 
     return 0;
 }
 
+/* Which of two tensors that go into one matrix is rotated and which is not. */
+static bool differ(const struct tensor *a, const struct tensor *b)
+{
+    return a && b && a->rotated != b->rotated;
+}
+
+static int check_layer_rotation(const struct layer *l, struct err *err)
+{
+    const struct tensor *const experts[] = { l->gate_exps, l->up_exps, l->gate_up_exps,
+                                             l->down_exps, l->gate_shexp, l->up_shexp,
+                                             l->down_shexp };
+    for (size_t i = 0; i < sizeof experts / sizeof *experts; i++)
+        if (experts[i] && experts[i]->rotated) {
+            err_set(err, "rotated experts (tensor %s) are not supported", experts[i]->name);
+            return 0;
+        }
+    if (differ(l->ffn_gate, l->ffn_up)) {
+        err_set(err, "of %s and %s only one is rotated, which is not supported",
+                l->ffn_gate->name, l->ffn_up->name);
+        return 0;
+    }
+    return 1;
+}
+
+/* Rotated inputs of a layer, and the order of heads that ssm_out is in. */
+static int check_rotation(const struct weights *w, const struct hparams *hp,
+                          struct err *err)
+{
+    const struct rotation *r = &w->rotation;
+    bool regrouped = false;
+    int rc = rotation_check_used(r, hp->n_layer, err);
+    for (uint32_t i = 0; rc == 1 && i < hp->n_layer; i++) {
+        const struct layer *l = &w->layers[i];
+        regrouped = regrouped || (l->ssm_out && l->ssm_out->rotated);
+        rc = check_layer_rotation(l, err);
+    }
+    for (size_t i = 0; rc == 1 && i < w->n_views; i++)
+        if (w->views[i]->rotated)
+            rc = rotation_check_width(r, w->views[i], err);
+    if (rc != 1 || !regrouped || hp->n_v_heads == hp->n_k_heads)
+        return rc;
+    if (r->says_v && !(r->v_grouped && hp->grouped_heads))
+        return 1;
+    err_set(err, "its weights are rotated in a way that is not known "
+            "(prism.hadamard.gdn_v_grouped %s)", r->says_v ? "on, as all else is"
+                                                           : "is missing");
+    return 0;
+}
+
 int weights_runnable(const struct weights *w, const struct hparams *hp,
                      const struct gguf *g, struct err *err)
 {
@@ -463,5 +534,6 @@ int weights_runnable(const struct weights *w, const struct hparams *hp,
                     "supported");
             return 0;
         }
-    return check_formats(hp, g, err);
+    int rc = w->rotation.on ? check_rotation(w, hp, err) : 1;
+    return rc == 1 ? check_formats(hp, g, err) : rc;
 }

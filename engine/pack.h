@@ -37,6 +37,8 @@ struct matrix {
     uint32_t rows, cols;
     uint32_t units;              /* a row's 16-byte code units, high bits apart */
     struct gpu_span codes, scales;
+    bool rotated;                /* its input is to be rotated (rotation.h), */
+    struct gpu_span signs;       /* with these: f32[cols] */
 };
 
 /* Which rows of a tensor: of each `stride` rows the `run` rows from `start` on;

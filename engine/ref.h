@@ -56,6 +56,9 @@ struct ref_attention {
 /* Softmax attention, out f32[dim]. */
 void ref_attend(const struct ref_attention *a, float *out);
 
+/* out = H x for a power of two n: H[r][c] = (-1)^popcount(r & c) / sqrt(n). */
+void ref_hadamard(const double *x, size_t n, double *out);
+
 /* x[i] *= sigmoid(gate[i]) */
 void ref_gate(float *x, const float *gate, size_t n);
 

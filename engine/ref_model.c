@@ -51,11 +51,39 @@ static void row_of(const struct tensor *t, uint64_t row, float *out)
         out[c] *= factor;
 }
 
-/* y[i] = rows [first, first + n) of t times x */
-static void multiply(const struct tensor *t, uint64_t first, uint64_t n, const float *x,
-                     float *y)
+/* Blocks of n values, each transformed. */
+static void transform(float *x, uint64_t n)
 {
-    float *w = floats(t->ne[0]);
+    double in[ROTATION_BLOCK], out[ROTATION_BLOCK];
+    for (uint64_t first = 0; first < n; first += ROTATION_BLOCK) {
+        for (int i = 0; i < ROTATION_BLOCK; i++)
+            in[i] = x[first + (uint64_t)i];
+        ref_hadamard(in, ROTATION_BLOCK, out);
+        for (int i = 0; i < ROTATION_BLOCK; i++)
+            x[first + (uint64_t)i] = (float)out[i];
+    }
+}
+
+/* x times the signs of its width. */
+static void sign(const struct ref_model *r, float *x, uint64_t n)
+{
+    float *signs = floats(n);
+    rotation_signs(&r->m->w.rotation, n, signs);
+    for (uint64_t i = 0; i < n; i++)
+        x[i] *= signs[i];
+    free(signs);
+}
+
+/* y[i] = rows [first, first + n) of t times x */
+static void multiply(const struct ref_model *r, const struct tensor *t, uint64_t first,
+                     uint64_t n, const float *given, float *y)
+{
+    float *w = floats(t->ne[0]), *x = floats(t->ne[0]);
+    memcpy(x, given, t->ne[0] * sizeof *x);
+    if (t->rotated) {
+        sign(r, x, t->ne[0]);
+        transform(x, t->ne[0]);
+    }
     for (uint64_t i = 0; i < n; i++) {
         double sum = 0;
         row_of(t, first + i, w);
@@ -64,11 +92,13 @@ static void multiply(const struct tensor *t, uint64_t first, uint64_t n, const f
         y[i] = (float)sum;
     }
     free(w);
+    free(x);
 }
 
-static void multiply_all(const struct tensor *t, const float *x, float *y)
+static void multiply_all(const struct ref_model *r, const struct tensor *t,
+                         const float *x, float *y)
 {
-    multiply(t, 0, t->ne[1], x, y);
+    multiply(r, t, 0, t->ne[1], x, y);
 }
 
 static void rms_norm(const float *x, const struct tensor *weight, float eps, float *out)
@@ -99,10 +129,10 @@ static void project_joint(const struct ref_model *r, const struct tensor *t,
     float *q = proj, *k = q + hp->key_dim, *v = k + hp->key_dim, *z = v + hp->value_dim;
     for (uint32_t h = 0; h < hp->n_k_heads; h++) {
         uint64_t row = (uint64_t)h * 2 * d * (1 + rep);
-        multiply(t, row, d, x, q + h * d);
-        multiply(t, row + d, d, x, k + h * d);
-        multiply(t, row + 2 * d, rep * d, x, v + h * rep * d);
-        multiply(t, row + 2 * d + rep * d, rep * d, x, z + h * rep * d);
+        multiply(r, t, row, d, x, q + h * d);
+        multiply(r, t, row + d, d, x, k + h * d);
+        multiply(r, t, row + 2 * d, rep * d, x, v + h * rep * d);
+        multiply(r, t, row + 2 * d + rep * d, rep * d, x, z + h * rep * d);
     }
 }
 
@@ -113,15 +143,31 @@ static void project(const struct ref_model *r, const struct layer *ly,
     if (ly->ssm_in) {
         project_joint(r, ly->ssm_in, x, proj);
     } else {
-        multiply_all(ly->qkv, x, proj);
-        multiply_all(ly->gate, x, proj + p->z_offset);
+        multiply_all(r, ly->qkv, x, proj);
+        multiply_all(r, ly->gate, x, proj + p->z_offset);
     }
     if (ly->ba) {
-        multiply_all(ly->ba, x, proj + p->beta_offset);
+        multiply_all(r, ly->ba, x, proj + p->beta_offset);
     } else {
-        multiply_all(ly->beta, x, proj + p->beta_offset);
-        multiply_all(ly->alpha, x, proj + p->alpha_offset);
+        multiply_all(r, ly->beta, x, proj + p->beta_offset);
+        multiply_all(r, ly->alpha, x, proj + p->alpha_offset);
     }
+}
+
+/* Value heads in the order that the columns of a rotated ssm_out have. */
+static void regroup(const struct ref_model *r, const struct tensor *t, float *o)
+{
+    const struct hparams *hp = r->hp;
+    const uint32_t n_k = hp->n_k_heads, each = hp->n_v_heads / n_k;
+    if (!t->rotated || !r->m->w.rotation.v_grouped)
+        return;
+    float *tiled = floats(hp->value_dim);
+    memcpy(tiled, o, hp->value_dim * sizeof *o);
+    for (uint32_t k = 0; k < n_k; k++)
+        for (uint32_t j = 0; j < each; j++)
+            memcpy(o + (k * each + j) * STATE_DIM, tiled + (j * n_k + k) * STATE_DIM,
+                   STATE_DIM * sizeof *o);
+    free(tiled);
 }
 
 static void recurrent_mixer(struct ref_model *r, uint32_t i, const float *x, float *out)
@@ -141,7 +187,8 @@ static void recurrent_mixer(struct ref_model *r, uint32_t i, const float *x, flo
             head[c] = (float)(head[c] / sqrt(sum / STATE_DIM + hp->rms_eps) *
                               w[h * STATE_DIM + c]);
     }
-    multiply_all(r->m->w.layers[i].ssm_out, o, out);
+    regroup(r, r->m->w.layers[i].ssm_out, o);
+    multiply_all(r, r->m->w.layers[i].ssm_out, o, out);
     free(proj);
     free(o);
     free(w);
@@ -189,8 +236,8 @@ static void store_kv(struct ref_model *r, uint32_t i, const float *x,
     l->k = mem_regrow(l->k, (r->n + 1) * row, sizeof(float));
     l->v = mem_regrow(l->v, (r->n + 1) * row, sizeof(float));
     float *k = l->k + r->n * row;
-    multiply_all(ly->k, x, k);
-    multiply_all(ly->v, x, l->v + r->n * row);
+    multiply_all(r, ly->k, x, k);
+    multiply_all(r, ly->v, x, l->v + r->n * row);
     for (uint32_t h = 0; h < hp->n_head_kv; h++)
         ref_norm_rope(k + h * hp->head_dim, weight, hp->head_dim, hp->rms_eps, rope,
                       k + h * hp->head_dim);
@@ -214,7 +261,7 @@ static void attention_mixer(struct ref_model *r, uint32_t i, const float *x, flo
     float *q = floats(ly->q->ne[1]), *o = floats(hp->n_head * dim);
     float *weight = vector(ly->q_norm);
     store_kv(r, i, x, &rope);
-    multiply_all(ly->q, x, q);
+    multiply_all(r, ly->q, x, q);
     for (uint32_t h = 0; h < hp->n_head; h++) {
         float *head = q + h * (ly->q->ne[1] / hp->n_head);
         size_t kv = h / (hp->n_head / hp->n_head_kv) * dim;
@@ -230,7 +277,7 @@ static void attention_mixer(struct ref_model *r, uint32_t i, const float *x, flo
         if (!hp->arch->plain)
             ref_gate(o + h * dim, head + dim, dim);
     }
-    multiply_all(ly->o, o, out);
+    multiply_all(r, ly->o, o, out);
     free(q);
     free(o);
     free(weight);
@@ -245,15 +292,16 @@ struct ffn {
 };
 
 /* out += weight * down(silu(gate x) * up x) */
-static void add_ffn(const struct ffn *f, double weight, const float *x, float *out)
+static void add_ffn(const struct ref_model *r, const struct ffn *f, double weight,
+                    const float *x, float *out)
 {
     const uint64_t n = f->down->ne[1];
     float *gate = floats(f->width), *up = floats(f->width), *y = floats(n);
-    multiply(f->gate, f->gate_row, f->width, x, gate);
-    multiply(f->up, f->up_row, f->width, x, up);
+    multiply(r, f->gate, f->gate_row, f->width, x, gate);
+    multiply(r, f->up, f->up_row, f->width, x, up);
     for (uint64_t i = 0; i < f->width; i++)
         gate[i] = (float)(gate[i] * sigmoid(gate[i]) * up[i]);
-    multiply(f->down, f->down_row, n, gate, y);
+    multiply(r, f->down, f->down_row, n, gate, y);
     for (uint64_t i = 0; i < n; i++)
         out[i] = (float)(out[i] + weight * y[i]);
     free(gate);
@@ -269,8 +317,8 @@ static void add_experts(const struct ref_model *r, const struct layer *ly, const
     const uint64_t m = hp->n_ff_expert;
     float *logits = floats(hp->n_expert + 1), *weights = floats(used + 1);
     uint32_t *ids = mem_array(used, sizeof *ids);
-    multiply_all(ly->router, x, logits);
-    multiply(ly->shared_router, 0, 1, x, logits + hp->n_expert);
+    multiply_all(r, ly->router, x, logits);
+    multiply(r, ly->shared_router, 0, 1, x, logits + hp->n_expert);
     ref_select(logits, hp->n_expert, used, hp->expert_scale, ids, weights);
     for (uint32_t k = 0; k < used; k++) {
         struct ffn f = { ly->gate_exps,
@@ -285,11 +333,11 @@ static void add_experts(const struct ref_model *r, const struct layer *ly, const
             f.gate_row = ids[k] * 2 * m;
             f.up_row = f.gate_row + m;
         }
-        add_ffn(&f, weights[k], x, out);
+        add_ffn(r, &f, weights[k], x, out);
     }
     const struct ffn shared = { ly->gate_shexp, ly->up_shexp, ly->down_shexp, 0, 0, 0,
                                 hp->n_ff_shared };
-    add_ffn(&shared, weights[used], x, out);
+    add_ffn(r, &shared, weights[used], x, out);
     free(logits);
     free(weights);
     free(ids);
@@ -343,7 +391,7 @@ static void layer(struct ref_model *r, uint32_t i, float *stream)
     if (hp->arch->moe)
         add_experts(r, ly, x, stream);
     else
-        add_ffn(&dense, 1, x, stream);
+        add_ffn(r, &dense, 1, x, stream);
     free(x);
     free(y);
 }
@@ -353,12 +401,16 @@ void ref_model_step(struct ref_model *r, int32_t id, float *logits)
     const struct weights *w = &r->m->w;
     float *stream = floats(r->hp->n_embd);
     row_of(w->token_embd, (uint64_t)id, stream);
+    if (w->token_embd->rotated) {
+        transform(stream, r->hp->n_embd);
+        sign(r, stream, r->hp->n_embd);
+    }
     for (uint32_t i = 0; i < r->hp->n_layer; i++)
         layer(r, i, stream);
     r->n++;
     if (logits) {
         rms_norm(stream, w->output_norm, r->hp->rms_eps, stream);
-        multiply_all(w->output, stream, logits);
+        multiply_all(r, w->output, stream, logits);
     }
     free(stream);
 }

@@ -19,6 +19,7 @@ struct scratch {
     struct gpu_buffer residual;  /* f32[t][n_embd] */
     struct planes input;         /* of n_embd: what a layer's products read */
     struct planes mixed;         /* of the widest mixer or FFN result */
+    struct planes rotated;       /* of the widest input of a rotated matrix */
     struct gpu_buffer proj;      /* f32[t][proj stride]; with experts also
                                   * f32[t][n_embd], the shared one's result */
     struct gpu_buffer halves, factors; /* see KERNEL_TO_HALF; with tiles */

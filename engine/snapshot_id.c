@@ -50,6 +50,20 @@ static void hash_hparams(XXH3_state_t *x, const struct hparams *hp)
         XXH3_64bits_update(x, &hp->scaling, sizeof hp->scaling);
 }
 
+/* What the file says beside its tensors about those that are rotated. */
+static void hash_rotation(XXH3_state_t *x, const struct weights *w)
+{
+    const struct rotation *r = &w->rotation;
+    if (!r->on)
+        return;
+    XXH3_64bits_update(x, &r->v_grouped, sizeof r->v_grouped);
+    for (size_t i = 0; i < w->n_views; i++)
+        if (w->views[i]->rotated)
+            XXH3_64bits_update(x, w->views[i]->name, strlen(w->views[i]->name) + 1);
+    for (uint32_t i = 0, first = 0; r->signs && i < r->n_widths; first += r->widths[i++])
+        XXH3_64bits_update(x, r->signs + first, r->widths[i]);
+}
+
 uint64_t snapshot_weights_hash(const struct model *m)
 {
     XXH3_state_t *x = XXH3_createState();
@@ -57,6 +71,7 @@ uint64_t snapshot_weights_hash(const struct model *m)
         abort(); /* as base/mem.h does */
     XXH3_64bits_reset(x);
     hash_hparams(x, &m->hp);
+    hash_rotation(x, &m->w);
     for (size_t i = 0; i < gguf_n_tensors(m->file); i++)
         hash_tensor(x, gguf_tensor(m->file, i));
     uint64_t hash = XXH3_64bits_digest(x);

@@ -14,6 +14,7 @@
 
 struct loader {
     struct device_weights *w;
+    const struct rotation *rotation;
     const struct weights_progress *progress;
     uint64_t total;
     struct err *err;
@@ -25,9 +26,34 @@ static void tell(const struct loader *l)
         l->progress->tell(l->progress->arg, l->total - l->w->arena.wanted, l->total);
 }
 
+/* Signs of a width, uploaded when they are first asked for. */
+static int load_signs(struct loader *l, struct gpu_span *out, uint32_t width)
+{
+    struct device_weights *w = l->w;
+    for (uint32_t i = 0; i < w->n_signs; i++)
+        if (w->signs[i].bytes == 4ull * width) {
+            *out = w->signs[i];
+            return 0;
+        }
+    float *signs = mem_array(width, sizeof *signs);
+    rotation_signs(l->rotation, width, signs);
+    int rc = w->n_signs == ROTATION_MAX_WIDTHS
+                 ? err_set(l->err, "too many widths of rotated matrices")
+                 : arena_take(out, &w->arena, 4ull * width, l->err);
+    if (rc == 0)
+        rc = gpu_upload(w->arena.gpu, *out, signs, l->err);
+    if (rc == 0)
+        w->signs[w->n_signs++] = *out;
+    free(signs);
+    return rc;
+}
+
 static int load_matrix(struct loader *l, struct matrix *m, const struct pack_source *s)
 {
     int rc = pack_matrix(m, &l->w->arena, s, l->err);
+    m->rotated = s->parts[0]->rotated;
+    if (rc == 0 && m->rotated)
+        rc = load_signs(l, &m->signs, m->cols);
     tell(l);
     return rc;
 }
@@ -72,11 +98,12 @@ static void add_projection(struct layer_plan *p, struct pack_source source)
 }
 
 /* A tensor that follows the last one in proj; it joins it in one matrix if
- * both have the same format. */
+ * both have the same format and input. */
 static void join(struct layer_plan *p, const struct tensor *t)
 {
     struct pack_source *s = p->n ? &p->v[p->n - 1].source : NULL;
-    if (s && !s->rows[0].run && s->parts[0]->type == t->type)
+    if (s && !s->rows[0].run && s->parts[0]->type == t->type &&
+        s->parts[0]->rotated == t->rotated)
         s->parts[s->n_parts++] = t;
     else
         add_projection(p, single(t));
@@ -223,10 +250,29 @@ static uint64_t layer_bytes(const struct model *m, uint32_t i)
     return bytes;
 }
 
+/* Of the signs of every width that rotated matrices have. */
+static uint64_t signs_bytes(const struct model *m)
+{
+    uint64_t widths[ROTATION_MAX_WIDTHS], bytes = 0;
+    size_t n = 0;
+    for (size_t i = 0; i < m->w.n_views; i++) {
+        const struct tensor *t = m->w.views[i];
+        size_t k = 0;
+        while (k < n && widths[k] != t->ne[0])
+            k++;
+        if (t->rotated && k == n && n < ROTATION_MAX_WIDTHS) {
+            widths[n++] = t->ne[0];
+            bytes += (t->ne[0] * 4 + 255) / 256 * 256;
+        }
+    }
+    return bytes;
+}
+
 uint64_t device_weights_bytes(const struct model *m)
 {
     struct pack_source embed = single(m->w.token_embd), output = single(m->w.output);
-    uint64_t bytes = pack_matrix_bytes(&embed) + vector_bytes(m->w.output_norm);
+    uint64_t bytes = pack_matrix_bytes(&embed) + vector_bytes(m->w.output_norm) +
+                     signs_bytes(m);
     if (m->w.output != m->w.token_embd)
         bytes += pack_matrix_bytes(&output);
     for (uint32_t i = 0; i < m->hp.n_layer; i++)
@@ -264,7 +310,8 @@ int device_weights_open(struct device_weights *w, struct gpu *gpu, const struct 
                         const struct weights_progress *progress, struct err *err)
 {
     *w = (struct device_weights){ .n_layers = m->hp.n_layer };
-    struct loader l = { .w = w, .progress = progress, .err = err };
+    struct loader l = { .w = w, .rotation = &m->w.rotation, .progress = progress,
+                        .err = err };
     l.total = device_weights_bytes(m);
     arena_init(&w->arena, gpu, l.total);
     plan_layout(w, &m->hp);

@@ -43,6 +43,8 @@ struct device_weights {
     struct proj_layout recurrent, attention;
     struct device_layer *layers;
     uint32_t n_layers;
+    struct gpu_span signs[ROTATION_MAX_WIDTHS]; /* by width, as they were needed */
+    uint32_t n_signs;
 };
 
 struct weights_progress {

@@ -14,6 +14,8 @@ $(foreach f,$(FORMATS),$(foreach e,store residual swiglu,\
 $(eval $(call variant,to_half,to_half,))
 $(eval $(call variant,router,product,-DFORMAT_f32 -DACT_stream -DEPILOGUE_store))
 $(eval $(call variant,select,select,))
+$(eval $(call variant,rotate,rotate,))
+$(eval $(call variant,unrotate,rotate,-DUNROTATE))
 $(foreach f,$(FORMATS),$(eval $(call variant,embed_$(f),embed,-DFORMAT_$(f))))
 
 $(eval $(call variant,delta,delta,))

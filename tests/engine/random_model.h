@@ -13,7 +13,8 @@
 
 struct random_model {
     const char *arch;
-    uint32_t layers, embd, ff; /* every fourth layer of a hybrid is attention */
+    uint32_t layers, embd, ff;
+    uint32_t interval; /* every so many'th layer of a hybrid is attention; 0: 4 */
     uint32_t heads, kv_heads, dim, rope;
     uint32_t k_heads, v_heads; /* of 128; 0 in plain architectures */
     uint32_t experts, used, ff_expert, ff_shared;
@@ -276,7 +277,7 @@ static inline void random_write(const struct random_model *m, const char *path,
         random_layer_vector(
             r, i, random_plain(m) ? "ffn_norm.weight" : "post_attention_norm.weight",
             m->embd, 0.8f, 1.2f);
-        if (random_plain(m) || (i + 1) % 4 == 0)
+        if (random_plain(m) || (i + 1) % (m->interval ? m->interval : 4) == 0)
             random_attention(r, i);
         else
             random_recurrent(r, i);

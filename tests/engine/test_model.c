@@ -401,7 +401,7 @@ static void test_refused(void)
     REFUSED("expert_feed_forward_length 48", .arch = "qwen35moe",
             .set_key = "expert_feed_forward_length", .value = 48);
     REFUSED("weights are not normalised", .arch = "qwen35moe", .keys = keys_raw_experts);
-    REFUSED("prism.hadamard", .keys = keys_hadamard);
+    REFUSED("rotated in a way that is not known (version 1", .keys = keys_hadamard);
     REFUSED("rope scaling \"yarn?\"", .keys = keys_yarn);
     REFUSED("attn_qkv.bi?as is not known", .tensors = tensors_unknown);
     REFUSED("supported with type NVFP4 only (tensor blk.2.attn_qkv.scale)",
