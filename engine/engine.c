@@ -45,6 +45,8 @@ static int choose_tiles(struct engine *e, const struct engine_params *p, struct 
             d->coopmat && d->f16 && p->math != MATH_FLOAT ? TILES_MATRIX : TILES_NONE;
     else
         e->tune.tile_from = 2;
+    if (p->tiles == TILES_NONE)
+        e->tune.delta_many.from = 0;
     if (e->tiles == TILES_MATRIX && !d->coopmat)
         return err_set(err, "%s has no cooperative matrices", d->name);
     if (e->tiles != TILES_NONE && !d->f16)

@@ -120,7 +120,8 @@ int device_list(struct device_info *out, size_t max, size_t *n, int *chosen,
 enum math_path { MATH_AUTO, MATH_INT8, MATH_FLOAT };
 
 /* How the products of a chunk are made: each token by itself, or in tiles of
- * f16, by plain arithmetic or with cooperative matrices. */
+ * f16, by plain arithmetic or with cooperative matrices. TILES_NONE is for
+ * recurrent mixers too: the same bits as from single tokens. */
 enum tile_path { TILES_AUTO, TILES_NONE, TILES_PLAIN, TILES_MATRIX };
 
 struct engine_params {

@@ -2,7 +2,8 @@
  * chunk, or one decoded token.
  *
  * Dependent steps: recurrent layer [projections] [conv, gates, delta rule]
- * [out + residual] [gate, up, SwiGLU] [down + residual]; attention layer the
+ * (four steps for many tokens, see forward_delta.c) [out + residual]
+ * [gate, up, SwiGLU] [down + residual]; attention layer the
  * same with [q/k norm, RoPE, K/V write] [split attention] [merge + gate] in
  * place of the second; with experts see forward_moe.c for the last two; then
  * [logits] [sample]. Barriers between them are
@@ -122,34 +123,6 @@ static int projections(struct recorder *r, const struct device_layer *ly, uint32
 }
 
 /* ---- mixers ------------------------------------------------------------- */
-
-static int recurrent_mixer(struct recorder *r, const struct device_layer *ly, uint32_t index)
-{
-    struct session *s = r->s;
-    const struct proj_layout *lay = &r->e->weights.recurrent;
-    const struct tuning *t = &r->e->tune;
-    struct push_delta push = {
-        .n_k = r->hp->n_k_heads, .n_v = r->hp->n_v_heads, .conv_dim = r->hp->conv_dim,
-        .proj_stride = lay->stride, .z_offset = lay->z, .beta_offset = lay->beta,
-        .alpha_offset = lay->alpha, .ba_grouped = r->hp->arch->fused_ba,
-        .grouped_heads = r->hp->grouped_heads, .eps = r->hp->rms_eps
-    };
-    uint64_t at = index * s->layout.layer_bytes;
-    struct gpu_dispatch d = {
-        .bind = { [1] = gpu_span_all(&s->scratch.proj),
-                  [2] = gpu_span_at(&s->state, at + s->layout.matrix_bytes,
-                                    s->layout.history_bytes),
-                  [3] = ly->conv1d, [4] = ly->dt, [5] = ly->a, [6] = ly->ssm_norm,
-                  [7] = gpu_span_at(&s->state, at, s->layout.matrix_bytes) },
-        .push = &push,
-        .groups = { r->hp->value_dim / t->delta_columns, 1, 1 },
-        .label = "delta rule"
-    };
-    forward_bind_planes(&d, 8, &s->scratch.mixed);
-    uint32_t spec[TUNING_SPEC], n = tuning_delta(t, forward_mixed_int8(r, ly), spec);
-    enum kernel_id id = t->delta_wide ? KERNEL_DELTA_WIDE : KERNEL_DELTA;
-    return forward_dispatch(r, &d, kernel_module(id), spec, n);
-}
 
 static int rotate_and_store(struct recorder *r, const struct device_layer *ly,
                             struct gpu_span k, struct gpu_span v)
@@ -280,7 +253,7 @@ static int layer(struct recorder *r, uint32_t i, uint32_t index)
     struct gpu_span next = last ? w->output_norm : w->layers[i + 1].attn_norm;
     if (projections(r, ly, ly->recurrent ? w->recurrent.stride : w->attention.stride) < 0)
         return -1;
-    if (ly->recurrent ? recurrent_mixer(r, ly, index) < 0
+    if (ly->recurrent ? forward_recurrent(r, ly, index) < 0
                       : attention_mixer(r, ly, index, only_state) < 0)
         return -1;
     if (only_state)

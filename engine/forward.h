@@ -52,6 +52,10 @@ int forward_rotate(struct recorder *r, const struct matrix *m, uint32_t source,
 /* Rows of a rotated embedding, in the stream, become what they stand for. */
 int forward_unrotate(struct recorder *r, const struct matrix *m, struct gpu_span norm);
 
+/* What stands between the projections and the out product of a recurrent layer
+ * (forward_delta.c), number `index` of them. */
+int forward_recurrent(struct recorder *r, const struct device_layer *ly, uint32_t index);
+
 /* The feed-forward part of a layer with experts (forward_moe.c); as next_norm
  * the norm of what comes after it. */
 int forward_experts(struct recorder *r, const struct device_layer *ly,

@@ -6,6 +6,7 @@
 #ifndef ENGINE_SESSION_H
 #define ENGINE_SESSION_H
 
+#include "engine/delta_chunk.h"
 #include "engine/device_model.h"
 #include "engine/gpu.h"
 
@@ -26,6 +27,7 @@ struct scratch {
     struct gpu_buffer q;         /* f32[t][n_head][head_dim] */
     struct gpu_buffer partials;  /* f32[t][n_head][splits][head_dim + 2] */
     struct gpu_buffer logits;    /* f32[n_vocab] */
+    struct gpu_buffer delta[DELTA_SCRATCH]; /* of the chunked delta rule */
     /* with experts: planes of what each chosen one makes, t * n_expert_used
      * vectors of n_ff_expert; f32[t][n_expert + 1]; see KERNEL_SELECT */
     struct planes experts;
