@@ -83,7 +83,7 @@ int forward_recurrent(struct recorder *r, const struct device_layer *ly, uint32_
     struct push_delta push = push_of(r);
     struct delta_spans x = spans_of(r, ly, index);
     uint32_t from = r->e->tune.delta_many.from;
-    bool int8 = r->e->int8;
+    bool int8 = forward_mixed_int8(r, ly);
     return from && r->pass->tokens >= from ? chunked(r, &push, &x, int8)
                                            : one_by_one(r, &push, &x, int8);
 }

@@ -78,6 +78,14 @@
      * of the row. Spec 1: int8 path, 2: RMS factor as of products.            \
      * Grid: (1, tokens, 1) */                                                 \
     X(TO_HALF, to_half, 6, 3u << 4, struct push_half)                          \
+    /* 1 source, as spec 2 says  2 norm weight f32[cols]  3 signs f32[cols]     \
+     * 4, 5, 6 activation planes, for a row's RMS factor where the source is   \
+     * the stream, else for none  7 ss plane of the source. Spec 1: int8 path, \
+     * 2: ROTATE_x. Grid: (cols / 1024, tokens, 1) */                          \
+    X(ROTATE, rotate, 8, 7u << 4, struct push_rotate)                          \
+    /* 1 residual stream, changed in place  2 norm weight  3 signs  4, 5, 6     \
+     * planes as EMBED makes them  7 not used. Spec 1: int8 path */            \
+    X(UNROTATE, unrotate, 8, 1u << 1 | 7u << 4, struct push_rotate)            \
     /* 1 logits f32[t][experts + 1]  2 selection, per token uint ids[slots],   \
      * f32 weights[slots + 1], the last the shared expert's. Spec 1: slots.    \
      * Grid: (1, tokens, 1) */                                                 \

@@ -113,6 +113,10 @@ static void open_scratch(struct opener *o, struct session *s)
     open_buffer(o, &x->halves, larger(halves, 4), GPU_DEVICE, "activations in f16");
     open_buffer(o, &x->factors, t * 4, GPU_DEVICE, "activation factors");
     uint64_t stride = larger(e->weights.recurrent.stride, e->weights.attention.stride);
+    if (e->model->w.rotation.on) {
+        open_planes(o, &x->rotated, t, larger(mixed, hp->n_embd), "rotated input");
+        stride = larger(stride, 2 * (uint64_t)hp->n_ff);
+    }
     if (hp->arch->moe) {
         stride = larger(stride, hp->n_embd);
         open_experts(o, x, hp, t);
@@ -210,6 +214,7 @@ void session_memory_close(struct session *s)
         gpu_buffer_close(&s->scratch.delta[i], gpu);
     close_planes(&s->scratch.input, gpu);
     close_planes(&s->scratch.mixed, gpu);
+    close_planes(&s->scratch.rotated, gpu);
     close_planes(&s->scratch.experts, gpu);
     for (uint32_t i = 0; s->kv && i < s->n_kv; i++)
         gpu_buffer_close(&s->kv[i], gpu);
