@@ -2,8 +2,7 @@
  * chunk, or one decoded token.
  *
  * Dependent steps: recurrent layer [projections] [conv, gates, delta rule]
- * (four steps for many tokens, see forward_delta.c) [out + residual]
- * [gate, up, SwiGLU] [down + residual]; attention layer the
+ * (four steps for many tokens, see forward_delta.c) [out + residual] [gate, up, SwiGLU] [down + residual]; attention layer the
  * same with [q/k norm, RoPE, K/V write] [split attention] [merge + gate] in
  * place of the second; with experts see forward_moe.c for the last two; then
  * [logits] [sample]. Barriers between them are
@@ -46,14 +45,34 @@ uint32_t forward_product_rows(const struct product_tuning *t, enum epilogue e)
     return forward_divide_up(t->size / t->lanes * t->batch, units[e]) * units[e];
 }
 
+/* Workgroups that share the columns of each block of rows, and the rounds of
+ * units that each takes: enough to fill the device, none without work. */
+static uint32_t forward_split(const struct tuning *tune, const struct product_tuning *t,
+                              const struct matrix *m, uint32_t *each)
+{
+    uint32_t groups = forward_divide_up(m->rows, forward_product_rows(t, EPILOGUE_RESIDUAL));
+    uint32_t rounds = forward_divide_up(m->units, t->lanes);
+    *each = rounds;
+    if (groups >= tune->split_groups)
+        return 1;
+    *each = groups * rounds / tune->split_groups;
+    if (*each < 1)
+        *each = 1;
+    if (forward_divide_up(rounds, *each) > SPLIT_MAX)
+        *each = forward_divide_up(rounds, SPLIT_MAX);
+    return forward_divide_up(rounds, *each);
+}
+
 int forward_product(struct recorder *r, const struct product *p)
 {
     if (forward_tiles(r))
         return forward_tile_product(r, p);
     const struct product_tuning *t =
-        r->pass->tokens > 1 ? &r->e->tune.product_many : &r->e->tune.product_one;
-    uint32_t rows = forward_product_rows(t, p->epilogue);
-    uint32_t spec[] = { t->size, t->lanes, rows, t->tokens, t->batch, p->norm };
+        r->pass->tokens > 1 ? &r->e->tune.product_many : &r->e->tune.product_one[p->epilogue];
+    uint32_t rows = forward_product_rows(t, p->epilogue), split = 1, each = 1;
+    if (r->pass->tokens == 1 && p->epilogue == EPILOGUE_RESIDUAL)
+        split = forward_split(&r->e->tune, t, p->m, &each);
+    uint32_t spec[] = { t->size, t->lanes, rows, t->tokens, t->batch, p->norm, split, each };
     struct push_product push = {
         .rows = p->m->rows, .cols = p->m->cols, .units = p->m->units,
         .eps = r->hp->rms_eps, .out_stride = p->out_stride, .out_offset = p->out_offset
@@ -62,7 +81,7 @@ int forward_product(struct recorder *r, const struct product *p)
         .bind = { [1] = p->m->codes, [2] = p->m->scales },
         .push = &push,
         .groups = { forward_divide_up(p->m->rows, rows),
-                    forward_divide_up(r->pass->tokens, t->tokens), 1 },
+                    forward_divide_up(r->pass->tokens, t->tokens), split },
         .beside = p->beside, .reads = p->m->codes.bytes + p->m->scales.bytes,
         .label = p->label
     };
@@ -72,10 +91,12 @@ int forward_product(struct recorder *r, const struct product *p)
     if (p->epilogue != EPILOGUE_STORE)
         at = forward_bind_planes(&d, at, p->next);
     if (p->epilogue == EPILOGUE_RESIDUAL)
-        d.bind[at] = p->next_norm;
+        d.bind[at++] = p->next_norm;
+    if (p->epilogue == EPILOGUE_RESIDUAL)
+        d.bind[at] = gpu_span_all(&r->s->scratch.parts);
     const struct gpu_module *m =
         kernel_product_module(p->m->format, r->e->int8, p->epilogue);
-    return forward_dispatch(r, &d, m, spec, 6);
+    return forward_dispatch(r, &d, m, spec, 8);
 }
 
 /* A product whose result completes the residual stream. source: a ROTATE_x, of

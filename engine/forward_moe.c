@@ -13,21 +13,27 @@ static int router(struct recorder *r, const struct device_layer *ly)
 {
     struct scratch *x = &r->s->scratch;
     const struct matrix *m = &ly->router;
-    const struct product_tuning *t =
-        r->pass->tokens > 1 ? &r->e->tune.product_many : &r->e->tune.product_one;
+    const struct product_tuning *t = r->pass->tokens > 1
+                                         ? &r->e->tune.product_many
+                                         : &r->e->tune.product_one[EPILOGUE_STORE];
     uint32_t rows = forward_product_rows(t, EPILOGUE_STORE);
     uint32_t spec[] = { t->size, t->lanes, rows, t->tokens, t->batch, NORM_ROW };
-    struct push_product push = { .rows = m->rows, .cols = m->cols, .units = m->units,
-                                 .eps = r->hp->rms_eps, .out_stride = m->rows };
-    struct gpu_dispatch d = {
-        .bind = { [1] = m->codes, [2] = m->scales, [3] = gpu_span_all(&x->residual),
-                  [4] = ly->post_norm, [5] = gpu_span_all(&x->input.ss),
-                  [6] = gpu_span_all(&x->router) },
-        .push = &push,
-        .groups = { forward_divide_up(m->rows, rows),
-                    forward_divide_up(r->pass->tokens, t->tokens), 1 },
-        .label = "router"
-    };
+    struct push_product push = { .rows = m->rows,
+                                 .cols = m->cols,
+                                 .units = m->units,
+                                 .eps = r->hp->rms_eps,
+                                 .out_stride = m->rows };
+    struct gpu_dispatch d = { .bind = { [1] = m->codes,
+                                        [2] = m->scales,
+                                        [3] = gpu_span_all(&x->residual),
+                                        [4] = ly->post_norm,
+                                        [5] = gpu_span_all(&x->input.ss),
+                                        [6] = gpu_span_all(&x->router) },
+                              .push = &push,
+                              .groups = { forward_divide_up(m->rows, rows),
+                                          forward_divide_up(r->pass->tokens, t->tokens),
+                                          1 },
+                              .label = "router" };
     return forward_dispatch(r, &d, kernel_module(KERNEL_ROUTER), spec, 6);
 }
 
@@ -49,19 +55,25 @@ static int choose(struct recorder *r)
 static int shared_gate_up(struct recorder *r, const struct device_layer *ly)
 {
     struct scratch *x = &r->s->scratch;
-    return forward_product(r, &(struct product){
-        .m = &ly->shared_gate_up, .in = &x->input, .norm = NORM_ROW,
-        .epilogue = EPILOGUE_SWIGLU, .next = &x->mixed, .label = "shared gate and up" });
+    return forward_product(r, &(struct product){ .m = &ly->shared_gate_up,
+                                                 .in = &x->input,
+                                                 .norm = NORM_ROW,
+                                                 .epilogue = EPILOGUE_SWIGLU,
+                                                 .next = &x->mixed,
+                                                 .label = "shared gate and up" });
 }
 
 /* Into proj, which the mixer has read by now. */
 static int shared_down(struct recorder *r, const struct device_layer *ly)
 {
     struct scratch *x = &r->s->scratch;
-    return forward_product(r, &(struct product){
-        .m = &ly->shared_down, .in = &x->mixed, .norm = NORM_NONE,
-        .epilogue = EPILOGUE_STORE, .out = gpu_span_all(&x->proj),
-        .out_stride = r->hp->n_embd, .label = "shared down" });
+    return forward_product(r, &(struct product){ .m = &ly->shared_down,
+                                                 .in = &x->mixed,
+                                                 .norm = NORM_NONE,
+                                                 .epilogue = EPILOGUE_STORE,
+                                                 .out = gpu_span_all(&x->proj),
+                                                 .out_stride = r->hp->n_embd,
+                                                 .label = "shared down" });
 }
 
 /* A product of the chosen experts; binds from 6 on are the caller's. */
@@ -71,10 +83,12 @@ static int experts(struct recorder *r, struct gpu_dispatch *d, const struct matr
     const struct product_tuning *t = &r->e->tune.product_experts;
     uint32_t each = m->rows / r->hp->n_expert, used = r->hp->n_expert_used;
     uint32_t rows = forward_product_rows(t, e);
-    uint32_t spec[] = { t->size, t->lanes, rows, 1, t->batch,
-                        e == EPILOGUE_SWIGLU ? NORM_ROW : NORM_NONE, used };
-    struct push_product push = { .rows = each, .cols = m->cols, .units = m->units,
-                                 .eps = r->hp->rms_eps };
+    uint32_t spec[] = { t->size, t->lanes, rows,
+                        1,       t->batch, e == EPILOGUE_SWIGLU ? NORM_ROW : NORM_NONE,
+                        used };
+    struct push_product push = {
+        .rows = each, .cols = m->cols, .units = m->units, .eps = r->hp->rms_eps
+    };
     d->bind[1] = m->codes;
     d->bind[2] = m->scales;
     forward_bind_planes(d, 3, in);
@@ -99,11 +113,11 @@ static int experts_down(struct recorder *r, const struct device_layer *ly,
                         struct gpu_span next_norm)
 {
     struct scratch *x = &r->s->scratch;
-    struct gpu_dispatch d = {
-        .bind = { [6] = gpu_span_all(&x->residual), [10] = next_norm,
-                  [11] = gpu_span_all(&x->selection), [12] = gpu_span_all(&x->proj) },
-        .label = "experts down"
-    };
+    struct gpu_dispatch d = { .bind = { [6] = gpu_span_all(&x->residual),
+                                        [10] = next_norm,
+                                        [11] = gpu_span_all(&x->selection),
+                                        [12] = gpu_span_all(&x->proj) },
+                              .label = "experts down" };
     forward_bind_planes(&d, 7, &x->input);
     return experts(r, &d, &ly->down, &x->experts, EPILOGUE_RESIDUAL);
 }

@@ -16,11 +16,12 @@ static const struct gpu_module kernels[KERNEL_COUNT] = { KERNEL_LIST(KERNEL_ROW)
 #undef KERNEL_ROW
 
 /* Bindings of the epilogues, as engine/kernel.h lists them. */
-#define PRODUCTS(spv)                                                                    \
-    {                                                                                    \
-        [EPILOGUE_STORE] = MODULE(spv##_store, 7, 1u << 6, struct push_product),         \
-        [EPILOGUE_RESIDUAL] = MODULE(spv##_residual, 11, 15u << 6, struct push_product), \
-        [EPILOGUE_SWIGLU] = MODULE(spv##_swiglu, 9, 7u << 6, struct push_product)        \
+#define PRODUCTS(spv)                                                             \
+    {                                                                             \
+        [EPILOGUE_STORE] = MODULE(spv##_store, 7, 1u << 6, struct push_product),  \
+        [EPILOGUE_RESIDUAL] =                                                     \
+            MODULE(spv##_residual, 12, 15u << 6 | 1u << 11, struct push_product), \
+        [EPILOGUE_SWIGLU] = MODULE(spv##_swiglu, 9, 7u << 6, struct push_product) \
     }
 #define PRODUCT_ROW(id, name) \
     [FORMAT_##id] = { PRODUCTS(product_##name##_float), PRODUCTS(product_##name##_int8) },
@@ -49,9 +50,8 @@ static const struct gpu_module experts[FORMAT_COUNT][2][EPILOGUE_COUNT] = {
     }
 #define TILE_ROW(id, name) \
     [FORMAT_##id] = { TILES(tile_plain_##name), TILES(tile_matrix_##name) },
-static const struct gpu_module tiles[FORMAT_COUNT][2][EPILOGUE_COUNT] = {
-    DEVICE_FORMATS(TILE_ROW)
-};
+static const struct gpu_module tiles[FORMAT_COUNT][2][EPILOGUE_COUNT] = { DEVICE_FORMATS(
+    TILE_ROW) };
 #undef TILE_ROW
 
 #define EMBED_ROW(id, name) \

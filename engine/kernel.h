@@ -100,15 +100,19 @@
  *   1 codes  2 scales  3, 4, 5 activation planes, then
  *   STORE     6 out f32[t][out_stride], rows from out_offset on
  *   RESIDUAL  6 residual stream f32[t][rows], added to; 7, 8, 9 planes of the
- *             new stream; 10 norm weight f32[rows] multiplied into them
+ *             new stream; 10 norm weight f32[rows] multiplied into them;
+ *             11 with spec 6 over 1: uint[workgroups of x * y], zeros before and
+ *             after, then f32[workgroups of x * y * z][rows a group]
  *   SWIGLU    matrix rows come in blocks of 32 gate, 32 up; 6, 7, 8 planes of
  *             rows / 2 values silu(gate) * up
  * Spec 1: lanes that share a row (a power of two, at most the subgroup size),
  * 2: rows a group, 3: tokens a group, 4: rows an invocation works on at once,
- * 5: RMS factor: 0 none, 1 over the row, 2 per STATE_DIM columns. Rows a group
+ * 5: RMS factor: 0 none, 1 over the row, 2 per STATE_DIM columns, 6: groups that
+ * share the columns of the same rows, one a z (RESIDUAL of one token), 7: rounds
+ * of units that each of them takes. Rows a group
  * is a multiple of (size / lanes) * rows at once, and with an epilogue of 32
  * (SWIGLU: 64); p.rows is then a multiple of 32 (64) too.
- * Grid: (ceil(rows / rows a group), ceil(tokens / tokens a group), 1)
+ * Grid: (ceil(rows / rows a group), ceil(tokens / tokens a group), spec 6 or 1)
  * With experts: codes and scales hold all experts' p.rows rows one after the
  * other; spec 6: slots, spec 3 is 1.
  *   SWIGLU    9 selection; planes per token and slot. Grid y: tokens * slots
@@ -121,6 +125,7 @@
  * (ceil(tokens / tile tokens), ceil(rows / tile rows), 1)
  * EMBED   1 codes  2 scales  3 residual stream f32[t][cols]  4, 5, 6 planes
  *   7 norm weight f32[cols]. Spec 1: int8 path. Grid: (1, tokens, 1) */
+enum { SPLIT_MAX = 16 };
 enum epilogue { EPILOGUE_STORE, EPILOGUE_RESIDUAL, EPILOGUE_SWIGLU, EPILOGUE_COUNT };
 
 /* Formats that the device computes with, after repacking (engine/pack.h). */

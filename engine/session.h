@@ -23,6 +23,7 @@ struct scratch {
     struct planes rotated;       /* of the widest input of a rotated matrix */
     struct gpu_buffer proj;      /* f32[t][proj stride]; with experts also
                                   * f32[t][n_embd], the shared one's result */
+    struct gpu_buffer parts;     /* of split products; see engine/kernel.h */
     struct gpu_buffer halves, factors; /* see KERNEL_TO_HALF; with tiles */
     struct gpu_buffer q;         /* f32[t][n_head][head_dim] */
     struct gpu_buffer partials;  /* f32[t][n_head][splits][head_dim + 2] */
@@ -80,6 +81,12 @@ bool session_rewinds(const struct session *s);
 uint64_t session_kv_plane_bytes(const struct session *s);
 /* Fewest splits of a history of `depth` positions: what a prefill pass uses. */
 uint32_t session_least_splits(const struct session *s, size_t depth);
+/* What session_open chooses where nothing was asked for. */
+void session_defaults(struct session_params *p, const struct engine *e);
+/* Bytes that session_memory_open takes with these parameters, added to out. */
+void session_memory_plan(const struct session *s, struct model_memory *out);
+/* Whether the device has room for them (memory.c). */
+int session_check_memory(const struct session *s, struct err *err);
 /* Allocates and clears everything a pass needs (session_memory.c). */
 int session_memory_open(struct session *s, struct err *err);
 void session_memory_close(struct session *s);

@@ -48,12 +48,15 @@ struct opener {
     struct gpu *gpu;
     struct err *err;
     int rc; /* of the calls so far */
+    uint64_t *planned; /* not NULL: nothing is opened, only its bytes are added */
 };
 
 static void open_buffer(struct opener *o, struct gpu_buffer *b, uint64_t bytes,
                         enum gpu_use use, const char *label)
 {
-    if (o->rc == 0)
+    if (o->planned)
+        *o->planned += rounded(bytes);
+    else if (o->rc == 0)
         o->rc = gpu_buffer_open(b, o->gpu, bytes, use, label, o->err);
 }
 
@@ -106,6 +109,8 @@ static void open_scratch(struct opener *o, struct session *s)
     uint64_t mixed =
         larger(larger(hp->value_dim, heads), larger(hp->n_ff, hp->n_ff_shared));
     open_planes(o, &x->mixed, t, mixed, "mixer result");
+    open_buffer(o, &x->parts, (uint64_t)(hp->n_embd + 1024) * (SPLIT_MAX + 1) * 4,
+                GPU_DEVICE, "parts of products");
     /* Whole tiles of tokens, rows of whole HALF_COLS. */
     uint64_t halves = (t + 127) / 128 * 128 * 2 * (larger(mixed, hp->n_embd) + HALF_COLS);
     if (e->tiles == TILES_NONE)
@@ -159,29 +164,55 @@ static int clear(struct session *s, struct err *err)
     struct gpu *gpu = s->engine->gpu;
     /* Cleared by writing zeros: what device memory held before may be NaN. */
     if (gpu_fill(gpu, gpu_span_all(&s->state), 0, err) < 0 ||
+        gpu_fill(gpu, gpu_span_all(&s->scratch.parts), 0, err) < 0 ||
         gpu_fill(gpu, gpu_span_all(&s->counts), 0, err) < 0)
         return -1;
     return fill_rope(s, err);
 }
 
-int session_memory_open(struct session *s, struct err *err)
+static void open_kv(struct opener *o, struct session *s)
 {
-    struct engine *e = s->engine;
-    const struct hparams *hp = &e->model->hp;
-    struct opener o = { .gpu = e->gpu, .err = err };
-    plan_state(&s->layout, hp);
-    open_buffer(&o, &s->ctl, sizeof(struct ctl_block), GPU_SHARED, "control block");
-    open_buffer(&o, &s->out, sizeof(struct out_block), GPU_READBACK, "output block");
-    open_buffer(&o, &s->counts, (uint64_t)hp->n_vocab * 4, GPU_DEVICE, "token counts");
-    uint64_t rope = (uint64_t)s->params.ctx_tokens * hp->rope_dims * 4;
-    open_buffer(&o, &s->rope, larger(rope, 4), GPU_DEVICE, "RoPE table");
-    open_buffer(&o, &s->state, s->layout.bytes, GPU_DEVICE, "recurrent state");
-    s->n_kv = hp->n_attention;
+    s->n_kv = s->engine->model->hp.n_attention;
     s->kv = mem_zalloc(larger(s->n_kv, 1) * sizeof *s->kv);
     for (uint32_t i = 0; i < s->n_kv; i++)
-        open_buffer(&o, &s->kv[i], 2 * session_kv_plane_bytes(s), GPU_DEVICE, "KV cache");
-    open_scratch(&o, s);
+        open_buffer(o, &s->kv[i], 2 * session_kv_plane_bytes(s), GPU_DEVICE, "KV cache");
+}
+
+static void open_state(struct opener *o, struct session *s)
+{
+    plan_state(&s->layout, &s->engine->model->hp);
+    open_buffer(o, &s->state, s->layout.bytes, GPU_DEVICE, "recurrent state");
+}
+
+static void open_rest(struct opener *o, struct session *s)
+{
+    const struct hparams *hp = &s->engine->model->hp;
+    open_buffer(o, &s->ctl, sizeof(struct ctl_block), GPU_SHARED, "control block");
+    open_buffer(o, &s->out, sizeof(struct out_block), GPU_READBACK, "output block");
+    open_buffer(o, &s->counts, (uint64_t)hp->n_vocab * 4, GPU_DEVICE, "token counts");
+    uint64_t rope = (uint64_t)s->params.ctx_tokens * hp->rope_dims * 4;
+    open_buffer(o, &s->rope, larger(rope, 4), GPU_DEVICE, "RoPE table");
+    open_scratch(o, s);
+}
+
+int session_memory_open(struct session *s, struct err *err)
+{
+    struct opener o = { .gpu = s->engine->gpu, .err = err };
+    open_state(&o, s);
+    open_kv(&o, s);
+    open_rest(&o, s);
     return o.rc < 0 ? -1 : clear(s, err);
+}
+
+void session_memory_plan(const struct session *s, struct model_memory *out)
+{
+    struct session planned = { .engine = s->engine, .params = s->params };
+    struct opener state = { .planned = &out->state }, kv = { .planned = &out->kv };
+    struct opener rest = { .planned = &out->scratch };
+    open_state(&state, &planned);
+    open_kv(&kv, &planned);
+    open_rest(&rest, &planned);
+    free(planned.kv);
 }
 
 static void close_planes(struct planes *p, struct gpu *gpu)
@@ -204,6 +235,7 @@ void session_memory_close(struct session *s)
                                  &s->scratch.q,
                                  &s->scratch.partials,
                                  &s->scratch.logits,
+                                 &s->scratch.parts,
                                  &s->scratch.halves,
                                  &s->scratch.factors,
                                  &s->scratch.router,

@@ -17,7 +17,10 @@ static const struct tuning table[DEVICE_KINDS] = {
      * token: an epilogue's block of 32 or 64 rows in one sweep, because narrow
      * matrices have fewer blocks than the device has compute units. */
     [DEVICE_GPU] = {
-        .product_one = { .size = 512, .lanes = 32, .batch = 2, .tokens = 1 },
+        .product_one = { [EPILOGUE_STORE] = { .size = 256, .lanes = 32, .batch = 4, .tokens = 1 },
+                         [EPILOGUE_RESIDUAL] = { .size = 256, .lanes = 32, .batch = 4, .tokens = 1 },
+                         [EPILOGUE_SWIGLU] = { .size = 512, .lanes = 16, .batch = 2, .tokens = 1 } },
+        .split_groups = 400,
         .product_many = { .size = 128, .lanes = 32, .batch = 2, .tokens = 8 },
         .product_experts = { .size = 512, .lanes = 32, .batch = 2, .tokens = 1 },
         .tile = { { 128, 128, 64, 64, 64 }, { 128, 64, 64, 32, 64 }, { 64, 64, 32, 32, 64 },
@@ -38,7 +41,9 @@ static const struct tuning table[DEVICE_KINDS] = {
      * head. A masked branch costs as much as one taken. Mesa before 23 silently
      * ends an invocation's loops after 65,535 rounds, all loops together. */
     [DEVICE_CPU] = {
-        .product_one = { .size = 32, .lanes = 1, .batch = 4, .tokens = 1 },
+        .product_one = { [EPILOGUE_STORE] = { .size = 32, .lanes = 1, .batch = 4, .tokens = 1 },
+                         [EPILOGUE_RESIDUAL] = { .size = 32, .lanes = 1, .batch = 4, .tokens = 1 },
+                         [EPILOGUE_SWIGLU] = { .size = 32, .lanes = 1, .batch = 4, .tokens = 1 } },
         .product_many = { .size = 32, .lanes = 1, .batch = 4, .tokens = 4 },
         .product_experts = { .size = 32, .lanes = 1, .batch = 4, .tokens = 1 },
         .tile = { { 64, 32, 64, 16, 64 }, { 64, 32, 64, 16, 64 }, { 64, 32, 64, 16, 64 },
@@ -110,7 +115,8 @@ void tuning_choose(struct tuning *t, const struct device_info *info)
         t->delta_passes = 1; /* moving the state is dearer then: keep it */
     }
     delta_fit(&t->delta_many, info);
-    product_fit(&t->product_one, lanes, info->group_size);
+    for (int e = 0; e < EPILOGUE_COUNT; e++)
+        product_fit(&t->product_one[e], lanes, info->group_size);
     product_fit(&t->product_many, lanes, info->group_size);
     product_fit(&t->product_experts, lanes, info->group_size);
     for (int i = 0; i < TUNING_TILES; i++)

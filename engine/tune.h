@@ -5,6 +5,7 @@
 #define ENGINE_TUNE_H
 
 #include "engine/engine.h"
+#include "engine/kernel.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -39,7 +40,10 @@ struct delta_tuning {
 };
 
 struct tuning {
-    struct product_tuning product_one, product_many; /* one token, a chunk */
+    struct product_tuning product_one[EPILOGUE_COUNT]; /* one token */
+    struct product_tuning product_many;                /* a chunk */
+    uint32_t split_groups; /* workgroups that a product of one token is split into, at
+                            * least, if its rows alone make fewer; 0: never */
     struct product_tuning product_experts;           /* both; tokens is 1 */
     struct tile_tuning tile[TUNING_TILES]; /* the most efficient first */
     uint32_t tile_groups;       /* workgroups that keep the device busy */

@@ -8,6 +8,10 @@
  * activations: integer products then load them once, spread over the subgroup,
  * and broadcast them, which suits processors whose loads are not vectors.
  *
+ * SPLIT: a narrow matrix has fewer workgroups than the device could run. Then
+ * SPLIT of them share each block of rows, each takes EACH rounds of its units;
+ * the last to finish adds the parts up, in their order, and does the rest.
+ *
  * EXPERTS: the matrix holds p.rows rows of each expert, one after the other; a
  * token uses SLOTS of them, as the selection says, and has an activation
  * vector per slot on the inner side. TOKENS is 1. SWIGLU works on one slot a
@@ -29,6 +33,9 @@ layout(constant_id = 4) const uint BATCH = 4;
 layout(constant_id = 5) const uint NORM = 0;
 #ifdef EXPERTS
 layout(constant_id = 6) const uint SLOTS = 1;
+#else
+layout(constant_id = 6) const uint SPLIT = 1;
+layout(constant_id = 7) const uint EACH = 1; /* rounds: units LANES apart */
 #endif
 
 layout(push_constant) uniform push_block { push_product p; };
@@ -64,6 +71,11 @@ layout(set = 0, binding = 10, std430) readonly buffer weight_block { float norm_
 #ifndef EPILOGUE_store
 #include "next.glsl"
 shared float made[ROWS * TOKENS];
+#endif
+#if defined(EPILOGUE_residual) && !defined(EXPERTS)
+/* Workgroups that have come, a counter a block of rows; then the parts. */
+layout(set = 0, binding = 11, std430) coherent buffer parts_block { uint parts[]; };
+shared uint come;
 #endif
 #ifdef EXPERTS
 #include "selection.glsl"
@@ -250,22 +262,54 @@ void emit(uint row, uint vector, uint first, float v)
 #endif
 }
 
-/* Adds unit u of BATCH rows of the workgroup from `row` on, times the
- * activations act[t]. `base` is the first row of the matrix to count from. */
-void add_unit(uint base, uint row, uint u, uint act[TOKENS],
+/* Unit u of BATCH rows of the workgroup from `row` on; beyond the last row or
+ * unit the last one. `base` is the first row of the matrix to count from. */
+void load_units(uint base, uint row, uint u, out weight_unit w[BATCH])
+{
+    [[unroll]] for (uint r = 0; r < BATCH; r++)
+        w[r] = unit_load(base + min(gl_WorkGroupID.x * ROWS + row + r, p.rows - 1),
+                         min(u, p.units - 1), p.units);
+}
+
+/* Adds units u times the activations act[t]. */
+void add_unit(weight_unit w[BATCH], uint u, uint act[TOKENS],
               inout float acc[TOKENS][BATCH])
 {
-    weight_unit w[BATCH];
-    [[unroll]] for (uint r = 0; r < BATCH; r++)
-        w[r] = unit_load(base + min(gl_WorkGroupID.x * ROWS + row + r, p.rows - 1), u,
-                         p.units);
     [[unroll]] for (uint t = 0; t < TOKENS; t++)
         unit_product(w, act[t], u, acc[t]);
 }
 
-#if defined(EXPERTS) && defined(EPILOGUE_residual)
-/* This invocation's part of BATCH rows. The units of all slots are dealt to the
- * lanes in one go, so that a row shorter than LANES units leaves none idle. */
+#if !defined(EXPERTS)
+/* First unit of this invocation: nothing has to be known to load it. */
+uint first_unit(uint lane)
+{
+    return SPLIT == 1 ? lane : gl_WorkGroupID.z * EACH * LANES + lane;
+}
+
+/* This invocation's part of BATCH rows, w being its first units. With LANES over
+ * 1 the next ones are always on their way. */
+void add_units(uint row, uint lane, weight_unit w[BATCH], uint act[TOKENS],
+               inout float acc[TOKENS][BATCH])
+{
+    uint u = first_unit(lane), end = p.units;
+    if (SPLIT > 1)
+        end = min(end, (gl_WorkGroupID.z + 1) * EACH * LANES);
+    for (; u < end; u += LANES) {
+        weight_unit next[BATCH];
+        if (LANES == 1) {
+            load_units(0, row, u, next);
+            add_unit(next, u, act, acc);
+            continue;
+        }
+        load_units(0, row, u + LANES, next);
+        add_unit(w, u, act, acc);
+        [[unroll]] for (uint r = 0; r < BATCH; r++)
+            w[r] = next[r];
+    }
+}
+#elif defined(EPILOGUE_residual)
+/* The units of all slots are dealt to the lanes in one go, so that a row shorter
+ * than LANES units leaves none idle. */
 void add_units(uint row, uint lane, uint act[TOKENS], inout float acc[TOKENS][BATCH])
 {
     uint token = act[0], slot = lane / p.units, u = lane % p.units;
@@ -273,10 +317,12 @@ void add_units(uint row, uint lane, uint act[TOKENS], inout float acc[TOKENS][BA
     while (slot < SLOTS) {
         uint vector[TOKENS];
         float part[TOKENS][BATCH];
+        weight_unit w[BATCH];
         vector[0] = token * SLOTS + slot;
         [[unroll]] for (uint r = 0; r < BATCH; r++)
             part[0][r] = 0.0;
-        add_unit(selected_expert(token, slot) * p.rows, row, u, vector, part);
+        load_units(selected_expert(token, slot) * p.rows, row, u, w);
+        add_unit(w, u, vector, part);
         float weight = selected_weight(token, slot);
         [[unroll]] for (uint r = 0; r < BATCH; r++)
             acc[0][r] += weight * part[0][r];
@@ -289,33 +335,68 @@ void add_units(uint row, uint lane, uint act[TOKENS], inout float acc[TOKENS][BA
     }
 }
 #else
-/* This invocation's part of BATCH rows. */
 void add_units(uint row, uint lane, uint act[TOKENS], inout float acc[TOKENS][BATCH])
 {
-    uint base = 0;
-#ifdef EXPERTS
-    base = selected_expert(act[0], gl_WorkGroupID.y % SLOTS) * p.rows;
-#endif
-    for (uint u = lane; u < p.units; u += LANES)
-        add_unit(base, row, u, act, acc);
+    uint base = selected_expert(act[0], gl_WorkGroupID.y % SLOTS) * p.rows;
+    for (uint u = lane; u < p.units; u += LANES) {
+        weight_unit w[BATCH];
+        load_units(base, row, u, w);
+        add_unit(w, u, act, acc);
+    }
 }
 #endif
 
-/* BATCH rows of the workgroup from `row` on, all its vectors. */
-void rows_product(uint row, uint lane, uint first, uint act[TOKENS], float factor[TOKENS])
+/* RMS factor of the whole row. */
+float factor_of(uint token)
 {
-    float acc[TOKENS][BATCH];
-    [[unroll]] for (uint t = 0; t < TOKENS; t++)
-        [[unroll]] for (uint r = 0; r < BATCH; r++)
-            acc[t][r] = 0.0;
-    add_units(row, lane, act, acc);
-    [[unroll]] for (uint t = 0; t < TOKENS; t++)
+    return NORM == 1 ? row_factor(token) : 1.0;
+}
+
+/* BATCH rows of the workgroup from `row` on, all its vectors, from their sums. */
+void finish_rows(uint row, uint lane, uint first, uint act[TOKENS],
+                 float acc[TOKENS][BATCH])
+{
+    [[unroll]] for (uint t = 0; t < TOKENS; t++) {
+        float factor = factor_of(act[t]);
         [[unroll]] for (uint r = 0; r < BATCH; r++) {
-            float v = row_sum(acc[t][r]) * factor[t];
+            float v = row_sum(acc[t][r]) * factor;
             if (lane == 0 && first + t < VECTORS)
                 emit(row + r, first + t, first, v);
         }
+    }
 }
+
+#if defined(EPILOGUE_residual) && !defined(EXPERTS)
+/* Whether this workgroup is the last of the SPLIT that share its rows; then
+ * `made` has the sums of all. The counter is left as it was found. */
+bool last_of_split()
+{
+    uint group = gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x;
+    uint groups = gl_NumWorkGroups.x * gl_NumWorkGroups.y;
+    uint at = groups + group * SPLIT * ROWS * TOKENS;
+    uint local = gl_SubgroupID * gl_SubgroupSize + gl_SubgroupInvocationID;
+    for (uint i = local; i < ROWS * TOKENS; i += gl_WorkGroupSize.x)
+        parts[at + gl_WorkGroupID.z * ROWS * TOKENS + i] = floatBitsToUint(made[i]);
+    memoryBarrierBuffer();
+    barrier();
+    if (local == 0)
+        come = atomicAdd(parts[group], 1);
+    barrier();
+    if (come + 1 != SPLIT)
+        return false;
+    memoryBarrierBuffer();
+    for (uint i = local; i < ROWS * TOKENS; i += gl_WorkGroupSize.x) {
+        float sum = 0.0;
+        [[unroll]] for (uint z = 0; z < SPLIT; z++)
+            sum += uintBitsToFloat(parts[at + z * ROWS * TOKENS + i]);
+        made[i] = sum;
+    }
+    if (local == 0)
+        parts[group] = 0;
+    barrier();
+    return true;
+}
+#endif
 
 #ifdef EPILOGUE_residual
 /* Adds a block of 32 rows to the residual stream and prepares it. */
@@ -360,22 +441,39 @@ void finish_block(uint block, uint t, uint vector)
 
 void main()
 {
+    uint local = gl_SubgroupID * gl_SubgroupSize + gl_SubgroupInvocationID;
+    uint lane = local % LANES, slot = local / LANES, slots = gl_WorkGroupSize.x / LANES;
     uint first = gl_WorkGroupID.y * TOKENS;
+#ifndef EXPERTS
+    weight_unit w[BATCH];
+    if (LANES > 1)
+        load_units(0, slot * BATCH, first_unit(lane), w);
+#endif
     if (ctl.stop != 0 || first >= VECTORS)
         return;
     uint act[TOKENS];
-    float factor[TOKENS];
-    [[unroll]] for (uint t = 0; t < TOKENS; t++) {
+    [[unroll]] for (uint t = 0; t < TOKENS; t++)
         act[t] = TOKEN_OF(min(first + t, VECTORS - 1));
-        factor[t] = NORM == 1 ? row_factor(act[t]) : 1.0;
+    for (uint row = 0; row < ROWS; row += slots * BATCH) {
+        float acc[TOKENS][BATCH];
+        [[unroll]] for (uint t = 0; t < TOKENS; t++)
+            [[unroll]] for (uint r = 0; r < BATCH; r++)
+                acc[t][r] = 0.0;
+#ifdef EXPERTS
+        add_units(row + slot * BATCH, lane, act, acc);
+#else
+        if (LANES > 1 && row > 0)
+            load_units(0, row + slot * BATCH, first_unit(lane), w);
+        add_units(row + slot * BATCH, lane, w, act, acc);
+#endif
+        finish_rows(row + slot * BATCH, lane, first, act, acc);
     }
-    uint local = gl_SubgroupID * gl_SubgroupSize + gl_SubgroupInvocationID;
-    uint slot = local / LANES;
-    uint slots = gl_WorkGroupSize.x / LANES;
-    for (uint row = 0; row < ROWS; row += slots * BATCH)
-        rows_product(row + slot * BATCH, local % LANES, first, act, factor);
 #ifndef EPILOGUE_store
     barrier();
+#if defined(EPILOGUE_residual) && !defined(EXPERTS)
+    if (SPLIT > 1 && !last_of_split())
+        return;
+#endif
 #ifdef EPILOGUE_swiglu
     const uint blocks = ROWS / ACT_BLOCK / 2;
 #else

@@ -19,6 +19,7 @@ struct setup {
     enum ref_norm norm;
     struct shape shape;
     uint32_t size, lanes, batch, per_group;
+    uint32_t split, each; /* 0: 1 */
 };
 
 /* The weights of a job as one or two tensors, and the matrix on the device. */
@@ -76,7 +77,7 @@ struct rig {
     struct acts a;
     struct weights_pair w;
     float *start, *norm;
-    struct gpu_buffer ctl, out, norms, next[3];
+    struct gpu_buffer ctl, out, norms, next[3], parts;
     struct push_product push;
 };
 
@@ -101,6 +102,7 @@ static inline void rig_open(struct rig *r, struct gpu *gpu, const struct setup *
     r->next[0] = harness_buffer(gpu, NULL, grid * r->n_out * 4 + 16);
     r->next[1] = harness_buffer(gpu, NULL, grid * r->n_out / 4 + 16);
     r->next[2] = harness_buffer(gpu, NULL, grid * r->n_out / 8 + 16);
+    r->parts = harness_buffer(gpu, NULL, (rows + 256) * (SPLIT_MAX + 1) * 4);
     r->push = (struct push_product){ .rows = (uint32_t)rows,
                                      .cols = (uint32_t)u->shape.cols,
                                      .units = r->w.m.units,
@@ -121,7 +123,9 @@ static inline void rig_bind(struct rig *r, struct harness_job *job, uint32_t at)
     for (int i = 0; r->u->epilogue != EPILOGUE_STORE && i < 3; i++)
         job->buffers[at++] = &r->next[i];
     if (r->u->epilogue == EPILOGUE_RESIDUAL)
-        job->buffers[at] = &r->norms;
+        job->buffers[at++] = &r->norms;
+    if (at == 11)
+        job->buffers[at] = &r->parts;
 }
 
 /* Compares what was written with the reference, and what was not with what was
@@ -161,8 +165,8 @@ static inline void rig_check(struct rig *r, double tol)
 
 static inline void rig_close(struct rig *r)
 {
-    struct gpu_buffer *all[] = { &r->ctl,     &r->out,     &r->norms,
-                                 &r->next[0], &r->next[1], &r->next[2] };
+    struct gpu_buffer *all[] = { &r->ctl,     &r->out,     &r->norms, &r->next[0],
+                                 &r->next[1], &r->next[2], &r->parts };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         gpu_buffer_close(all[i], r->gpu);
     acts_free(&r->a, r->gpu, r->u->shape.grid_tokens);

@@ -14,17 +14,23 @@ static void run_setup(struct gpu *gpu, const struct setup *given)
     uint32_t per_group = u->size / u->lanes * u->batch;
     if (u->epilogue != EPILOGUE_STORE)
         per_group = (per_group + unit - 1) / unit * unit;
+    const uint32_t split = u->split ? u->split : 1;
     struct harness_job job = {
         .module = kernel_product_module(u->format, u->int8, u->epilogue),
-        .spec = { u->size, u->lanes, per_group, u->per_group, u->batch, u->norm },
-        .n_spec = 6,
+        .spec = { u->size, u->lanes, per_group, u->per_group, u->batch, u->norm, split,
+                  u->each },
+        .n_spec = 8,
         .buffers = { [3] = &r.a.x, [4] = &r.a.s, [5] = &r.a.ss },
         .groups = { ((uint32_t)u->shape.rows + per_group - 1) / per_group,
-                    (u->shape.grid_tokens + u->per_group - 1) / u->per_group, 1 },
+                    (u->shape.grid_tokens + u->per_group - 1) / u->per_group, split },
     };
     rig_bind(&r, &job, 6);
     harness_run(gpu, &job);
     rig_check(&r, 1e-4);
+    uint32_t counters[16] = { 1 };
+    harness_read(gpu, &r.parts, counters, job.groups[0] * sizeof *counters);
+    for (uint32_t i = 0; i < job.groups[0]; i++)
+        CHECK(counters[i] == 0);
     rig_close(&r);
 }
 
@@ -85,6 +91,36 @@ static void test_products_with_shared_subgroups(void)
                                             .batch = 4,
                                             .per_group = 2 });
         }
+    harness_close(gpu);
+}
+
+/* Workgroups that share rows: rounds that divide evenly among them or not, more
+ * of them than there is work for, each with several blocks of rows. */
+static void test_split_rows(void)
+{
+    static const struct {
+        uint32_t lanes, split, each;
+        size_t cols;
+    } cases[] = { { 8, 2, 1, 512 },
+                  { 8, 3, 2, 1280 },
+                  { 4, 5, 1, 512 },
+                  { 2, 16, 1, 1024 },
+                  { 8, 4, 3, 768 } };
+    struct gpu *gpu = harness_open();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int f = 0; f < 2; f++)
+            run_setup(gpu, &(struct setup){ .format = f ? FORMAT_Q4_K : FORMAT_Q2_0,
+                                            .type = f ? QUANT_Q4_K : QUANT_Q2_0,
+                                            .int8 = i != 2,
+                                            .epilogue = EPILOGUE_RESIDUAL,
+                                            .norm = (enum ref_norm)(i % 3),
+                                            .shape = { 160, cases[i].cols, 1, 1 },
+                                            .size = 64,
+                                            .lanes = cases[i].lanes,
+                                            .batch = 4,
+                                            .per_group = 1,
+                                            .split = cases[i].split,
+                                            .each = cases[i].each });
     harness_close(gpu);
 }
 
@@ -194,5 +230,5 @@ static void test_mixed_parts_become_f16(void)
     harness_close(gpu);
 }
 
-TEST_MAIN(T(test_products), T(test_products_with_shared_subgroups),
+TEST_MAIN(T(test_products), T(test_products_with_shared_subgroups), T(test_split_rows),
           T(test_stop_writes_nothing), T(test_embedding), T(test_mixed_parts_become_f16))
