@@ -187,6 +187,7 @@ void env_engine_params(const struct env *env, struct engine_params *p)
     *p = (struct engine_params){
         .device = device > 0 ? (int)device : 0,
         .math = env->opt.math != MATH_AUTO ? env->opt.math : env->conf.math,
+        .ctx_tokens = env_ctx_tokens(env),
         .validate = env->opt.validate,
     };
 }

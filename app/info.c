@@ -42,23 +42,45 @@ static void params_line(uint64_t n)
         line("parameters", "%.1f million", (double)n / 1e6);
 }
 
-static void memory_lines(const struct model_info *m, uint32_t ctx)
+static void memory_line(const struct model *model, uint32_t ctx)
 {
+    struct model_memory m;
     struct buf b = BUF_INIT;
-    uint64_t kv = (uint64_t)m->kv_bytes_per_token * ctx;
-    buf_str(&b, " for weights ");
-    bytes_format(&b, m->weight_bytes);
-    buf_printf(&b, ", %u tokens of context ", ctx);
-    bytes_format(&b, kv);
-    buf_str(&b, " and state ");
-    bytes_format(&b, m->state_bytes);
-    buf_str(&b, ", scratch memory apart");
-    bytes_line("memory", m->weight_bytes + kv + m->state_bytes, buf_cstr(&b));
+    model_memory(model, ctx, &m);
+    buf_str(&b, " on the device: weights ");
+    bytes_format(&b, m.weights);
+    if (m.scratch) {
+        buf_printf(&b, ", %u tokens of context ", ctx);
+        bytes_format(&b, m.kv);
+        if (model_info(model)->n_recurrent) {
+            buf_str(&b, ", recurrent state ");
+            bytes_format(&b, m.state);
+        }
+        buf_str(&b, ", working memory ");
+        bytes_format(&b, m.scratch);
+    }
+    bytes_line("memory", m.weights + m.kv + m.state + m.scratch, buf_cstr(&b));
     buf_release(&b);
 }
 
-static void info_print(const struct model_info *m, uint32_t ctx)
+static void thinking_line(const struct model_info *m)
 {
+    static const char *const usual[EFFORT_COUNT] = {
+        [EFFORT_DEFAULT] = "",
+        [EFFORT_LOW] = "; effort low (usual), medium, high",
+        [EFFORT_MEDIUM] = "; effort low, medium (usual), high",
+        [EFFORT_XHIGH] = "; effort low, medium, high (usual)",
+    };
+    line("thinking", "%s%s",
+         !m->has_thinking      ? "no"
+         : m->thinking_default ? "yes, unless switched off"
+                               : "possible, off by default",
+         usual[m->effort]);
+}
+
+static void info_print(const struct model *model, uint32_t ctx)
+{
+    const struct model_info *m = model_info(model);
     line("file", "%s", m->path);
     line("name", "%s", m->name);
     line("architecture", "%s", m->architecture);
@@ -75,11 +97,8 @@ static void info_print(const struct model_info *m, uint32_t ctx)
                  m->n_expert_used);
         line("context", "%u tokens", m->ctx_tokens);
         line("chat format", "%s", m->family ? m->family : "none");
-        line("thinking", "%s",
-             !m->has_thinking      ? "no"
-             : m->thinking_default ? "yes, unless switched off"
-                                   : "possible, off by default");
-        memory_lines(m, ctx);
+        thinking_line(m);
+        memory_line(model, ctx);
     }
     line("runs", "%s%s", m->refusal ? "no: " : "yes", m->refusal ? m->refusal : "");
 }
@@ -100,7 +119,7 @@ int cmd_info(struct env *env, struct err *err)
     uint32_t ctx = env_ctx_tokens(env);
     if (!ctx)
         ctx = info->ctx_tokens < CTX_DEFAULT ? info->ctx_tokens : CTX_DEFAULT;
-    info_print(info, ctx);
+    info_print(m, ctx);
     int rc = info->refusal ? EXIT_FAILED : EXIT_OK;
     model_close(m);
     free(path);

@@ -89,6 +89,7 @@ static int engine_start(struct worker *w, struct err *err)
     const struct engine_params p = {
         .device = w->params.device,
         .math = w->params.math,
+        .ctx_tokens = w->params.ctx_tokens,
         .validate = w->params.validate,
         .progress = load_progress,
         .arg = w,

@@ -18,4 +18,11 @@ struct engine {
     char note[256];
 };
 
+/* Whether free_bytes hold it; if not, -1 with all the numbers (memory.c). */
+int memory_check(const struct model_memory *need, uint32_t ctx_tokens, uint64_t free_bytes,
+                 const char *device, struct err *err);
+/* Whether the device has room for weights and a session; tuning and tiles are
+ * chosen, nothing is uploaded yet. */
+int engine_check_memory(struct engine *e, uint32_t ctx_tokens, struct err *err);
+
 #endif

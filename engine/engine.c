@@ -84,10 +84,11 @@ int engine_open(struct engine **out, const struct model *m, const struct engine_
         goto fail;
     tuning_choose(&e->tune, gpu_info(e->gpu));
     pipelines_init(&e->pipelines, e->gpu);
-    if (check_memory(e, err) < 0 ||
+    device_weights_layout(&e->weights, &m->hp);
+    if (choose_tiles(e, p, err) < 0 || engine_check_memory(e, p->ctx_tokens, err) < 0 ||
         device_weights_open(&e->weights, e->gpu, m, &progress, err) < 0 ||
         gguf_check(m->file, true, err) < 0 ||
-        choose_math(e, p->math, err) < 0 || choose_tiles(e, p, err) < 0)
+        choose_math(e, p->math, err) < 0)
         goto fail;
     *out = e;
     return 0;

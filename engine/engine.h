@@ -61,6 +61,17 @@ int model_check(const struct model *m, struct err *err);
 /* Owned by the model. Thread-safety: read-only after opening, any thread. */
 const struct model_info *model_info(const struct model *m);
 
+/* Device bytes that a model and one timeline take. */
+struct model_memory {
+    uint64_t weights;
+    uint64_t kv, state; /* of the timeline */
+    uint64_t scratch;   /* what passes work with */
+};
+/* With a context of so many tokens (0: as session_open chooses), f16 keys and
+ * values, on a usual GPU. For a file without a whole decoder only the bytes of its
+ * weights. */
+void model_memory(const struct model *m, uint32_t ctx_tokens, struct model_memory *out);
+
 enum { TOKENIZE_SPECIAL = 1 /* control-token text becomes control tokens */ };
 /* Appends the ids of bytes [text, text+bytes). Any bytes are accepted. */
 void model_tokenize(const struct model *m, const char *text, size_t bytes,
@@ -129,11 +140,15 @@ struct engine_params {
     enum math_path math;   /* MATH_AUTO: int8 activations where they help */
     enum tile_path tiles;  /* TILES_AUTO: by device; none with MATH_FLOAT. Others
                             * are for comparing, whatever the chunk's length */
+    uint32_t ctx_tokens;   /* of the session to come, the memory of which is checked
+                            * for too; 0: as session_open chooses */
     bool validate;         /* load the Vulkan validation layers */
     void (*progress)(void *arg, uint64_t done_bytes, uint64_t total_bytes);
     void *arg;
 };
-/* Uploads the weights; needs info.computes. m must outlive the engine. */
+/* Uploads the weights; needs info.computes. m must outlive the engine. Refused
+ * with the numbers, before anything is uploaded, if the device's free memory holds
+ * no such model and session. */
 int engine_open(struct engine **out, const struct model *m,
                 const struct engine_params *p, struct err *err);
 void engine_close(struct engine *e);

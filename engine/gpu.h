@@ -38,6 +38,9 @@ bool gpu_lost(const struct gpu *gpu);
 uint32_t gpu_validation_errors(const struct gpu *gpu, const char **first);
 /* Bytes of device memory allocated now. */
 uint64_t gpu_allocated(const struct gpu *gpu);
+/* Bytes that the heap of weights has left for this process now, as the driver
+ * sees it; where it does not say, what the process itself has not taken. */
+uint64_t gpu_free_bytes(const struct gpu *gpu);
 /* Same as device_list of engine.h. */
 int gpu_list(struct device_info *out, size_t max, size_t *n, int *chosen, struct err *err);
 

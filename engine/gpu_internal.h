@@ -31,6 +31,8 @@ struct gpu_caps {
     VkPhysicalDeviceMemoryProperties memory;
     struct gpu_features features;
     bool has_dot, has_subgroup_control, has_coopmat; /* structs above count */
+    bool has_budget;                                 /* VK_EXT_memory_budget */
+    uint32_t heap;                                   /* that weights go to */
     bool require_subgroup; /* the size varies and can be required */
     uint32_t family, timestamp_bits;
     uint64_t max_allocation;

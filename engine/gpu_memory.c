@@ -75,6 +75,24 @@ static double mib(uint64_t bytes)
     return (double)bytes / (1 << 20);
 }
 
+uint64_t gpu_free_bytes(const struct gpu *gpu)
+{
+    const struct gpu_caps *caps = &gpu->caps;
+    VkPhysicalDeviceMemoryBudgetPropertiesEXT budget = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT
+    };
+    VkPhysicalDeviceMemoryProperties2 p = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2, .pNext = &budget
+    };
+    uint64_t most = caps->info.memory_bytes, used = gpu->allocated;
+    if (caps->has_budget) {
+        vkGetPhysicalDeviceMemoryProperties2(caps->physical, &p);
+        most = budget.heapBudget[caps->heap];
+        used = budget.heapUsage[caps->heap];
+    }
+    return most > used ? most - used : 0;
+}
+
 static int memory_refused(const struct gpu *gpu, const char *label, uint64_t bytes,
                           const char *why, struct err *err)
 {

@@ -220,8 +220,8 @@ static void properties_read(struct gpu_caps *caps)
     vkGetPhysicalDeviceMemoryProperties(caps->physical, &caps->memory);
     struct device_info *info = &caps->info;
     if (gpu_memory_order(&caps->memory, UINT32_MAX, GPU_DEVICE, order)) {
-        uint32_t heap = caps->memory.memoryTypes[order[0]].heapIndex;
-        info->memory_bytes = caps->memory.memoryHeaps[heap].size;
+        caps->heap = caps->memory.memoryTypes[order[0]].heapIndex;
+        info->memory_bytes = caps->memory.memoryHeaps[caps->heap].size;
     }
     snprintf(info->driver, sizeof info->driver, "%.100s %.150s", driver.driverName,
              driver.driverInfo);
@@ -268,6 +268,7 @@ int gpu_query(struct gpu_caps *caps, VkInstance instance, VkPhysicalDevice physi
     /* Older validation layers take the unknown struct for a mistake. */
     caps->has_coopmat = extensions_have(&e, COOPMAT_EXTENSION) &&
                         (!layer_spec || layer_spec >= COOPMAT_LAYER_SPEC);
+    caps->has_budget = extensions_have(&e, VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
     features_read(caps);
     properties_read(caps);
     info->coopmat = caps->features.coopmat.matrix && coopmat_read(instance, physical);

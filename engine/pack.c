@@ -72,12 +72,22 @@ static uint64_t padded(uint64_t bytes)
     return (bytes + ALIGN - 1) / ALIGN * ALIGN;
 }
 
-uint64_t pack_matrix_bytes(const struct pack_source *s)
+void pack_plane_bytes(const struct pack_source *s, uint64_t *codes, uint64_t *scales)
 {
     enum device_format f = pack_format(s);
     uint32_t cols = (uint32_t)s->parts[0]->ne[0];
-    uint64_t rows = source_rows(s), scales = rows * pack_scale_bytes(f, cols);
-    return padded(rows * pack_code_bytes(f, cols)) + padded(scales ? scales : 4);
+    uint64_t rows = source_rows(s);
+    *codes = rows * pack_code_bytes(f, cols);
+    *scales = rows * pack_scale_bytes(f, cols);
+    if (!*scales) /* what is bound must not be nothing */
+        *scales = 4;
+}
+
+uint64_t pack_matrix_bytes(const struct pack_source *s)
+{
+    uint64_t codes, scales;
+    pack_plane_bytes(s, &codes, &scales);
+    return padded(codes) + padded(scales);
 }
 
 int pack_matrix_check(const struct pack_source *s, const struct gpu *gpu, struct err *err)
@@ -143,9 +153,10 @@ int pack_matrix(struct matrix *out, struct arena *a, const struct pack_source *s
         .format = f, .rows = (uint32_t)source_rows(s), .cols = cols, .units = pack_units(f, cols)
     };
     size_t row_bytes = pack_code_bytes(f, cols) + pack_scale_bytes(f, cols);
-    uint64_t scale_plane = out->rows * (uint64_t)pack_scale_bytes(f, cols);
-    if (arena_take(&out->codes, a, out->rows * (uint64_t)pack_code_bytes(f, cols), err) < 0 ||
-        arena_take(&out->scales, a, scale_plane ? scale_plane : 4, err) < 0)
+    uint64_t codes, scales;
+    pack_plane_bytes(s, &codes, &scales);
+    if (arena_take(&out->codes, a, codes, err) < 0 ||
+        arena_take(&out->scales, a, scales, err) < 0)
         return err_prefix(err, "%s", s->parts[0]->name);
     uint32_t piece = row_bytes > PIECE_BYTES ? 1 : (uint32_t)(PIECE_BYTES / row_bytes);
     if (piece > out->rows)
@@ -185,9 +196,11 @@ int arena_take(struct gpu_span *out, struct arena *a, uint64_t bytes, struct err
     struct gpu_buffer *last = a->n_blocks ? a->blocks[a->n_blocks - 1] : NULL;
     if (!last || last->bytes - a->used < size) {
         uint64_t block = a->wanted < BLOCK_BYTES ? a->wanted : BLOCK_BYTES;
+        block = block > size ? block : size;
         last = mem_zalloc(sizeof *last);
-        if (gpu_buffer_open(last, a->gpu, block > size ? block : size, GPU_DEVICE,
-                            "weights", err) < 0) {
+        last->bytes = block;
+        if (a->gpu &&
+            gpu_buffer_open(last, a->gpu, block, GPU_DEVICE, "weights", err) < 0) {
             free(last);
             return -1;
         }
@@ -201,10 +214,19 @@ int arena_take(struct gpu_span *out, struct arena *a, uint64_t bytes, struct err
     return 0;
 }
 
+uint64_t arena_bytes(const struct arena *a)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < a->n_blocks; i++)
+        bytes += a->blocks[i]->bytes;
+    return bytes;
+}
+
 void arena_release(struct arena *a)
 {
     for (uint32_t i = 0; i < a->n_blocks; i++) {
-        gpu_buffer_close(a->blocks[i], a->gpu);
+        if (a->gpu)
+            gpu_buffer_close(a->blocks[i], a->gpu);
         free(a->blocks[i]);
     }
     free(a->blocks);

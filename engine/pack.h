@@ -84,8 +84,10 @@ float pack_factor(const struct tensor *t, uint64_t row);
 void pack_row(enum device_format f, const struct pack_row_source *row, uint32_t cols,
               uint8_t *codes, uint8_t *scales);
 
-/* Bytes that a matrix takes from an arena, padding included. */
+/* Bytes that a matrix takes from an arena, padding included; and of its two
+ * planes, without. */
 uint64_t pack_matrix_bytes(const struct pack_source *s);
+void pack_plane_bytes(const struct pack_source *s, uint64_t *codes, uint64_t *scales);
 /* Fails, with the numbers, if no kernel of the device could be bound to it. */
 int pack_matrix_check(const struct pack_source *s, const struct gpu *gpu, struct err *err);
 /* Repacks on the host, a few MiB at a time, and uploads. */
@@ -95,7 +97,9 @@ int pack_matrix(struct matrix *out, struct arena *a, const struct pack_source *s
 int pack_vector(struct gpu_span *out, struct arena *a, const struct tensor *t,
                 struct err *err);
 
+/* gpu NULL: spans are handed out of memory that does not exist, to count it. */
 void arena_init(struct arena *a, struct gpu *gpu, uint64_t wanted_bytes);
+uint64_t arena_bytes(const struct arena *a); /* of all its blocks */
 int arena_take(struct gpu_span *out, struct arena *a, uint64_t bytes, struct err *err);
 void arena_release(struct arena *a);
 

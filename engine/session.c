@@ -17,7 +17,7 @@ static void check(const struct session *s)
     (void)s;
 }
 
-static void fill_defaults(struct session_params *p, const struct engine *e)
+void session_defaults(struct session_params *p, const struct engine *e)
 {
     uint32_t trained = e->model->hp.ctx_tokens;
     if (!p->ctx_tokens)
@@ -51,8 +51,9 @@ int session_open(struct session **out, struct engine *e, const struct session_pa
     s->engine = e;
     if (p)
         s->params = *p;
-    fill_defaults(&s->params, e);
-    if (session_memory_open(s, err) < 0 || gpu_commands_open(&s->decode, e->gpu, err) < 0 ||
+    session_defaults(&s->params, e);
+    if (session_check_memory(s, err) < 0 || session_memory_open(s, err) < 0 ||
+        gpu_commands_open(&s->decode, e->gpu, err) < 0 ||
         gpu_commands_open(&s->prefill, e->gpu, err) < 0) {
         session_close(s);
         return -1;

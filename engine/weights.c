@@ -280,7 +280,7 @@ uint64_t device_weights_bytes(const struct model *m)
     return bytes;
 }
 
-static void plan_layout(struct device_weights *w, const struct hparams *hp)
+void device_weights_layout(struct device_weights *w, const struct hparams *hp)
 {
     uint32_t z = hp->conv_dim, beta = z + hp->value_dim;
     w->recurrent = (struct proj_layout){
@@ -289,6 +289,47 @@ static void plan_layout(struct device_weights *w, const struct hparams *hp)
     };
     uint32_t k = hp->n_head * hp->q_width, kv = hp->n_head_kv * hp->head_dim;
     w->attention = (struct proj_layout){ .k = k, .v = k + kv, .stride = k + 2 * kv };
+}
+
+/* An arena that is only counted, filled as device_weights_open fills one. */
+static void take_matrix(struct arena *a, const struct pack_source *s)
+{
+    struct gpu_span span;
+    uint64_t codes, scales;
+    pack_plane_bytes(s, &codes, &scales);
+    arena_take(&span, a, codes, NULL);
+    arena_take(&span, a, scales, NULL);
+}
+
+static void take_vector(struct arena *a, const struct tensor *t)
+{
+    struct gpu_span span;
+    if (t)
+        arena_take(&span, a, t->n_elements * 4, NULL);
+}
+
+uint64_t device_weights_allocation(const struct model *m)
+{
+    struct pack_source embed = single(m->w.token_embd), output = single(m->w.output);
+    struct gpu_span span;
+    struct arena a;
+    arena_init(&a, NULL, device_weights_bytes(m));
+    take_matrix(&a, &embed);
+    if (m->w.output != m->w.token_embd)
+        take_matrix(&a, &output);
+    if (signs_bytes(m)) /* few: where among the others they come changes little */
+        arena_take(&span, &a, signs_bytes(m), NULL);
+    for (uint32_t i = 0; i < m->hp.n_layer; i++) {
+        struct layer_plan plan = plan_layer(m, i);
+        for (uint32_t k = 0; k < plan.n; k++)
+            take_matrix(&a, &plan.v[k].source);
+        for (size_t k = 0; k < N_VECTORS; k++)
+            take_vector(&a, vector_of(&m->w.layers[i], k));
+    }
+    take_vector(&a, m->w.output_norm);
+    uint64_t bytes = arena_bytes(&a);
+    arena_release(&a);
+    return bytes;
 }
 
 /* Before anything is read: every matrix must suit the device. */
@@ -314,7 +355,7 @@ int device_weights_open(struct device_weights *w, struct gpu *gpu, const struct 
                         .err = err };
     l.total = device_weights_bytes(m);
     arena_init(&w->arena, gpu, l.total);
-    plan_layout(w, &m->hp);
+    device_weights_layout(w, &m->hp);
     w->layers = mem_zalloc(w->n_layers * sizeof *w->layers);
     if (check_sizes(m, gpu, err) < 0)
         return -1;

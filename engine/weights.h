@@ -56,7 +56,11 @@ struct weights_progress {
 int device_weights_open(struct device_weights *w, struct gpu *gpu, const struct model *m,
                         const struct weights_progress *progress, struct err *err);
 void device_weights_close(struct device_weights *w);
-/* Device bytes that the weights of a model take. */
+/* Device bytes that the weights of a model fill, and that are allocated for them,
+ * which is somewhat more. */
 uint64_t device_weights_bytes(const struct model *m);
+uint64_t device_weights_allocation(const struct model *m);
+/* Where the parts of projections start; device_weights_open does it too. */
+void device_weights_layout(struct device_weights *w, const struct hparams *hp);
 
 #endif

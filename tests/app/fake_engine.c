@@ -92,6 +92,12 @@ const struct model_info *model_info(const struct model *m)
     return &m->info;
 }
 
+void model_memory(const struct model *m, uint32_t ctx_tokens, struct model_memory *out)
+{
+    *out = (struct model_memory){ .kv = (uint64_t)ctx_tokens * m->info.kv_bytes_per_token,
+                                  .state = m->info.state_bytes };
+}
+
 void model_tokenize(const struct model *m, const char *text, size_t bytes, unsigned flags,
                     struct tokens *out)
 {

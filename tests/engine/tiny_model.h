@@ -32,6 +32,7 @@ struct tiny {
     void (*tensors)(struct gguf_writer *w);
     uint32_t blocks;              /* block_count; 0: LAYERS */
     uint32_t layers;              /* that get tensors; 0: LAYERS */
+    uint32_t wide_ff;             /* width of the FFN, key and tensors; 0: FF */
 };
 
 struct number {
@@ -79,6 +80,8 @@ static inline void write_number(struct gguf_writer *w, const struct tiny *t,
         gw_scalar(w, key, t->value_type ? t->value_type : GGUF_U32, t->value);
     else if (!strcmp(n->key, "block_count") && t->blocks)
         gw_u32(w, key, t->blocks);
+    else if (!strcmp(n->key, "feed_forward_length") && t->wide_ff)
+        gw_u32(w, key, t->wide_ff);
     else
         gw_u32(w, key, n->value);
 }
@@ -192,9 +195,10 @@ static inline void write_mixer(struct gguf_writer *w, const struct tiny *t, uint
 static inline void write_ffn(struct gguf_writer *w, const struct tiny *t, uint32_t i)
 {
     if (!tiny_moe(t)) {
-        put_block(w, t, i, "ffn_gate.weight", E, FF);
-        put_block(w, t, i, "ffn_up.weight", E, FF);
-        put_block(w, t, i, "ffn_down.weight", FF, E);
+        uint32_t ff = t->wide_ff ? t->wide_ff : FF;
+        put_block(w, t, i, "ffn_gate.weight", E, ff);
+        put_block(w, t, i, "ffn_up.weight", E, ff);
+        put_block(w, t, i, "ffn_down.weight", ff, E);
         return;
     }
     put_block(w, t, i, "ffn_gate_inp.weight", E, EXPERTS);
