@@ -54,20 +54,6 @@ static int choose_tiles(struct engine *e, const struct engine_params *p, struct 
     return 0;
 }
 
-/* Refuses before the first upload what cannot end well. */
-static int check_memory(const struct engine *e, struct err *err)
-{
-    const struct device_info *d = gpu_info(e->gpu);
-    uint64_t need = device_weights_bytes(e->model), mib = 1 << 20;
-    if (need <= d->memory_bytes)
-        return 0;
-    return err_set(err,
-                   "the weights need %llu MiB of device memory, %s has %llu MiB: use a "
-                   "smaller model or quantisation, or another device (see tern devices)",
-                   (unsigned long long)((need + mib - 1) / mib), d->name,
-                   (unsigned long long)(d->memory_bytes / mib));
-}
-
 int engine_open(struct engine **out, const struct model *m, const struct engine_params *p,
                 struct err *err)
 {
