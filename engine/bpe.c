@@ -267,6 +267,7 @@ static void piece_merge(const struct bpe *b, struct bpe_scratch *s)
     struct bpe_symbol *symbols = s->symbols;
     while (s->heap_len) {
         uint64_t key = heap_pop(s);
+        s->steps++;
         int32_t pos = (int32_t)(uint32_t)key;
         struct bpe_symbol *left = &symbols[pos];
         if (left->id < 0 || left->next == END)

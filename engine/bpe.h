@@ -47,6 +47,7 @@ struct bpe_scratch {
     struct bpe_symbol *symbols;
     uint64_t *heap;
     size_t cap, heap_len;
+    uint64_t steps; /* pairs taken off the heap so far: what encoding costs */
 };
 void bpe_scratch_release(struct bpe_scratch *s);
 

@@ -5,6 +5,7 @@
 #include "engine/engine.h"
 #include "engine/pretoken.h"
 #include "engine/special.h"
+#include "engine/vocab_internal.h"
 #include "tests/engine/make_vocab.h"
 #include "tests/json.h"
 
@@ -352,6 +353,39 @@ static void test_long_runs(void)
     opened_close(&o);
 }
 
+/* One word of 5 MB: the steps are those of a tenth of it, ten times, whatever the
+ * letters; a step takes the logarithm of the word's length at most. */
+static void test_one_long_word(void)
+{
+    enum { LONG = 5000000, PART = 500000 };
+    struct opened o = open_qwen3();
+    static const char *const letters[] = { "ab", "=" };
+    char *word = mem_alloc(LONG);
+    for (size_t i = 0; i <= sizeof letters / sizeof *letters; i++) {
+        uint64_t seed = 7, steps[2];
+        for (size_t k = 0; k < LONG; k++)
+            word[k] = i < sizeof letters / sizeof *letters
+                          ? letters[i][k % strlen(letters[i])]
+                          : (char)('a' + gw_random(&seed) % 26);
+        for (int all = 0; all < 2; all++) {
+            struct bpe_scratch scratch = { 0 };
+            struct tokens t = { 0 };
+            bpe_encode(o.v->bpe, &scratch, word, all ? LONG : PART, &t);
+            steps[all] = scratch.steps;
+            CHECK(t.len > 0 && t.len <= LONG);
+            tokens_release(&t);
+            bpe_scratch_release(&scratch);
+        }
+        CHECK(steps[1] > 0 && steps[1] <= 3ull * LONG);
+        CHECK(steps[1] <= steps[0] * 11);
+        /* As part of a text it is one piece, and read once. */
+        if (i != 1)
+            CHECK(pretoken_next(PRETOKEN_QWEN2, word, LONG) == LONG);
+    }
+    free(word);
+    opened_close(&o);
+}
+
 static void test_speed(void)
 {
     struct json file = json_read("tests/data/qwen3-tokens.json");
@@ -438,4 +472,4 @@ static void test_bytes(void)
 
 TEST_MAIN(T(test_golden), T(test_golden_pre), T(test_golden_mini), T(test_cuts),
           T(test_special), T(test_ends), T(test_round_trip), T(test_streaming),
-          T(test_long_runs), T(test_speed), T(test_special_random), T(test_bytes))
+          T(test_long_runs), T(test_one_long_word), T(test_speed), T(test_special_random), T(test_bytes))
