@@ -8,7 +8,7 @@
 #include "engine/tune.h"
 #include "tests/engine/harness.h"
 
-#define COUNT(a) (sizeof(a) / sizeof *(a))
+#define LENGTH(a) (sizeof(a) / sizeof *(a))
 
 static uint32_t random_state = 3;
 
@@ -66,7 +66,7 @@ static void check_tuning(const struct tuning *t, uint32_t subgroup, uint32_t dim
 static void test_tuning(void)
 {
     static const char *const kinds[] = { "cpu", "discrete", "integrated", "virtual" };
-    for (size_t i = 0; i < COUNT(kinds); i++)
+    for (size_t i = 0; i < LENGTH(kinds); i++)
         for (uint32_t subgroup = 8; subgroup <= 64; subgroup *= 2) {
             struct device_info info = { .subgroup_size = subgroup };
             struct tuning t;
@@ -157,7 +157,7 @@ static void qk_check(struct gpu *gpu, const struct qk_case *c, const struct push
             other += fabsf(k[i]) + fabsf(v[i]);
     CHECK(other == 0);
     void *owned[] = { q, q_want, k, v, k_want, v_want };
-    for (size_t i = 0; i < COUNT(owned); i++)
+    for (size_t i = 0; i < LENGTH(owned); i++)
         free(owned[i]);
 }
 
@@ -243,7 +243,7 @@ static void test_qk(void)
           .plain = true },
     };
     struct gpu *gpu = harness_open();
-    for (size_t i = 0; i < COUNT(cases); i++)
+    for (size_t i = 0; i < LENGTH(cases); i++)
         qk_run(gpu, &cases[i]);
     harness_close(gpu);
 }
@@ -499,7 +499,7 @@ static void test_attend_shapes(void)
           .splits = 3,
           .plain = true },
     };
-    attend_cases(cases, COUNT(cases));
+    attend_cases(cases, LENGTH(cases));
 }
 
 static void test_attend_tunings(void)
@@ -553,7 +553,7 @@ static void test_attend_tunings(void)
           .lanes = 1,
           .merge_size = 32 },
     };
-    attend_cases(cases, COUNT(cases));
+    attend_cases(cases, LENGTH(cases));
 }
 
 /* First positions, and more splits than positions. */
@@ -577,7 +577,7 @@ static void test_attend_few_positions(void)
           .splits = 5,
           .int8 = true },
     };
-    attend_cases(cases, COUNT(cases));
+    attend_cases(cases, LENGTH(cases));
 }
 
 /* Every depth from 1 to 300: a chunk sees them all. */
@@ -594,7 +594,7 @@ static void test_attend_depths(void)
           .kind = "discrete",
           .int8 = true },
     };
-    attend_cases(cases, COUNT(cases));
+    attend_cases(cases, LENGTH(cases));
 }
 
 static void test_attend_deep(void)
@@ -614,7 +614,7 @@ static void test_attend_deep(void)
           .splits = 64,
           .int8 = true },
     };
-    attend_cases(cases, COUNT(cases));
+    attend_cases(cases, LENGTH(cases));
 }
 
 /* As deep as one split may be: devices that end long loops still see it all. */
@@ -655,7 +655,7 @@ static void test_attend_peaked(void)
           .f32 = true,
           .kind = "discrete" },
     };
-    attend_cases(cases, COUNT(cases));
+    attend_cases(cases, LENGTH(cases));
 }
 
 /* With the stop flag set no kernel writes. */
@@ -696,7 +696,7 @@ static void test_stop(void)
     const size_t bytes[] = { r.bytes[AT_PARTIALS], r.bytes[AT_X], r.bytes[AT_S],
                              r.bytes[AT_SS],       r.bytes[AT_Q], r.bytes[AT_K],
                              r.bytes[AT_V] };
-    for (size_t i = 0; i < COUNT(written); i++) {
+    for (size_t i = 0; i < LENGTH(written); i++) {
         unsigned char *got = mem_alloc(bytes[i]), any = 0;
         harness_read(gpu, written[i], got, bytes[i]);
         for (size_t j = 0; j < bytes[i]; j++)
