@@ -55,13 +55,30 @@ static void solve_step(struct delta_step *s, const struct delta_tuning *t,
     s->dispatch.label = "delta solve";
 }
 
+/* Value columns of a scan workgroup: those with which the busiest compute unit
+ * has least to do, as many as that allows, because each workgroup reads all
+ * keys and queries of its head. */
+static uint32_t scan_columns(const struct delta_tuning *t, uint32_t n_v)
+{
+    uint32_t best = t->columns, least = UINT32_MAX;
+    for (uint32_t c = t->columns; t->units && c >= 8; c /= 2) {
+        uint32_t busiest = divide_up(n_v * STATE_DIM / c, t->units) * c;
+        if (busiest < least) {
+            best = c;
+            least = busiest;
+        }
+    }
+    return best;
+}
+
 static void scan_step(struct delta_step *s, const struct delta_tuning *t,
                       const struct push_delta *p)
 {
-    uint32_t size = 2 * t->chunk / t->rows * (t->columns / 4);
+    uint32_t columns = scan_columns(t, p->n_v);
+    uint32_t size = 2 * t->chunk / t->rows * (columns / 4);
     s->module = kernel_module(KERNEL_DELTA_SCAN);
-    set_spec(s, 5, (uint32_t[]){ size, t->chunk, t->columns, t->rows, t->ahead });
-    s->dispatch.groups[0] = p->n_v * STATE_DIM / t->columns;
+    set_spec(s, 5, (uint32_t[]){ size, t->chunk, columns, t->rows, t->ahead });
+    s->dispatch.groups[0] = p->n_v * STATE_DIM / columns;
     s->dispatch.groups[1] = 1;
     s->dispatch.label = "delta scan";
 }

@@ -15,7 +15,10 @@ static const struct tuning table[DEVICE_KINDS] = {
      * loaded a round ahead, hide more latency than four do, and 16 positions
      * are worth a split of their own as long as units are idle. Products of one
      * token: an epilogue's block of 32 or 64 rows in one sweep, because narrow
-     * matrices have fewer blocks than the device has compute units. */
+     * matrices have fewer blocks than the device has compute units.
+     * Delta rule for many tokens: sub-chunks of 64 cost some more arithmetic than
+     * of 32, but make twice as many tiles of 4 by 4, which a device this wide
+     * needs to hide its loads; 288 is a tile of each triangle an invocation. */
     [DEVICE_GPU] = {
         .product_one = { [EPILOGUE_STORE] = { .size = 256, .lanes = 32, .batch = 4, .tokens = 1 },
                          [EPILOGUE_RESIDUAL] = { .size = 256, .lanes = 32, .batch = 4, .tokens = 1 },
@@ -29,7 +32,8 @@ static const struct tuning table[DEVICE_KINDS] = {
         .embed_size = 256, .sample_size = 1024, .select_size = 256, .lanes = 32,
         .delta_columns = 32, .delta_parts = 8, .delta_each = 1, .delta_passes = 1,
         .delta_many = { .from = 32, .chunk = 64, .strips = 4, .solve_size = 288,
-                        .columns = 16, .rows = 4, .ahead = 8, .emit_size = 256 },
+                        .columns = 32, .rows = 4, .ahead = 8, .emit_size = 256,
+                        .units = 132 },
         .attend_size = 128, .attend_floats = 64, .attend_batch = 2, .attend_ahead = true,
         .merge_size = 256,
         .chunk_tokens = 512, .prefill_splits = 4, .split_positions = 16,

@@ -15,7 +15,7 @@
 
 layout(constant_id = 2) const uint COLUMNS = 16; /* a multiple of 4, divides 128 */
 layout(constant_id = 3) const uint ROWS = 4;     /* 4 or 8, at least CHUNK / 16 */
-layout(constant_id = 4) const uint AHEAD = 4;    /* rows loaded ahead: 4 or 8 */
+layout(constant_id = 4) const uint AHEAD = 8;    /* rows loaded ahead: 4 or 8 */
 
 layout(push_constant) uniform push_block { push_delta p; };
 layout(set = 0, binding = 0, std430) readonly buffer ctl_buffer { ctl_block ctl; };
@@ -131,7 +131,7 @@ void use_rest(uint sub, uint part, uint column, uint decays)
 }
 
 /* S moves past a sub-chunk, of which `used` tokens are looked at: its own,
- * rounded up to AHEAD. */
+ * rounded up to FOLD_STEP. */
 void advance(uint sub, uint part, uint column, uint used)
 {
     uint head = gl_WorkGroupID.x * COLUMNS / STATE_DIM, k_head = key_head(head);
@@ -148,7 +148,7 @@ void advance(uint sub, uint part, uint column, uint used)
     }
     barrier();
     if (row < used) {
-        uint count = (last + 4 + AHEAD - 1) / AHEAD * AHEAD;
+        uint count = (last + 4 + FOLD_STEP - 1) / FOLD_STEP * FOLD_STEP;
         fold_rest(decays * CHUNK + part, 2 * CHUNK_QUADS, REST + column, min(count, used));
         use_rest(sub, part, column, decays);
     }
@@ -175,7 +175,7 @@ void main()
     uint sub = 0;
     do {
         uint count = min(CHUNK, n_tokens - sub * CHUNK);
-        advance(sub, part, column, (count + AHEAD - 1) / AHEAD * AHEAD);
+        advance(sub, part, column, (count + FOLD_STEP - 1) / FOLD_STEP * FOLD_STEP);
     } while (++sub * CHUNK < n_tokens);
     state_store(part, column);
 }

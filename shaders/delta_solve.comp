@@ -69,13 +69,20 @@ void sum_gates(uint i)
     total_s[i] = vec2(high, low);
 }
 
-/* exp(G_i - G_j) */
+/* exp(G_i - G_j); where j is after i, where it may overflow, nobody looks. */
 float decay(uint i, uint j)
 {
     vec2 a = total_s[i], b = total_s[j];
     precise float high = a.x - b.x;
     precise float low = a.y - b.y;
     return exp(high + low);
+}
+
+/* The same for the four j of a quad. */
+vec4 decays(uint i, uint quad)
+{
+    return vec4(decay(i, 4 * quad), decay(i, 4 * quad + 1), decay(i, 4 * quad + 2),
+                decay(i, 4 * quad + 3));
 }
 
 /* Dot products of four rows and four columns, quads of kq, over all keys. */
@@ -104,6 +111,33 @@ vec4[4] products(uint at, uint row, uint column)
     return sum;
 }
 
+/* Four by four of A, rows of quad r and columns of quad c, r >= c. */
+void keep_written(vec4 sum[4], uint r, uint c)
+{
+    [[unroll]] for (uint m = 0; m < 4; m++)
+        sum[m] *= gate_s[4 * r + m].y;
+    [[unroll]] for (uint m = 0; m < 4; m++) {
+        if (r != c)
+            square_s[(4 * r + m) * N + c] = sum[m];
+        else
+            [[unroll]] for (uint n = 0; n < m; n++)
+                square_s[(4 * r + m) * N + c][n] = sum[m][n];
+    }
+}
+
+/* The same of P, transposed. */
+void keep_read(vec4 sum[4], uint r, uint c)
+{
+    [[unroll]] for (uint n = 0; n < 4; n++) {
+        if (r != c)
+            square_s[(4 * c + n) * N + r] =
+                vec4(sum[0][n], sum[1][n], sum[2][n], sum[3][n]);
+        else
+            [[unroll]] for (uint m = n; m < 4; m++)
+                square_s[(4 * c + n) * N + r][m] = sum[m][n];
+    }
+}
+
 /* A and P in tiles of four by four; each triangle has N (N + 1) / 2 of them,
  * N + 1 of each pair of rows from the two ends. */
 void make_triangles(uint local, uint sub, uint head)
@@ -118,13 +152,11 @@ void make_triangles(uint local, uint sub, uint head)
         uint c = x <= pair ? x : x - pair - 1;
         vec4 sum[4] = products(at, reads ? N + r : r, c);
         [[unroll]] for (uint m = 0; m < 4; m++)
-            [[unroll]] for (uint n = 0; n < 4; n++) {
-                uint i = 4 * r + m, j = 4 * c + n;
-                if (reads && j <= i)
-                    square_s[j * N + r][m] = sum[m][n] * decay(i, j);
-                if (!reads && j < i)
-                    square_s[i * N + c][n] = gate_s[i].y * sum[m][n] * decay(i, j);
-            }
+            sum[m] *= decays(4 * r + m, c);
+        if (reads)
+            keep_read(sum, r, c);
+        else
+            keep_written(sum, r, c);
         t += GROUP;
     }
 }
@@ -202,6 +234,31 @@ void join_blocks(uint local, const uint size)
     }
 }
 
+/* Quad i of rows and j of columns of P T, column by column; j <= i. Only the
+ * quads on the diagonal are not all T or all P. */
+vec4[4] read_tile(uint i, uint j)
+{
+    vec4 sum[4] = vec4[4](vec4(0.0), vec4(0.0), vec4(0.0), vec4(0.0));
+    [[unroll]] for (uint e = 0; e < 4; e++) {
+        vec4 a = t_quad(4 * j + e, j), b = p_quad(4 * j + e, i);
+        [[unroll]] for (uint c = 0; c < 4; c++)
+            sum[c] += a[c] * b;
+    }
+    for (uint l = j + 1; l < i; l++)
+        [[unroll]] for (uint e = 0; e < 4; e++) {
+            vec4 a = square_s[(4 * l + e) * N + j], b = square_s[(4 * l + e) * N + i];
+            [[unroll]] for (uint c = 0; c < 4; c++)
+                sum[c] += a[c] * b;
+        }
+    if (i != j)
+        [[unroll]] for (uint e = 0; e < 4; e++) {
+            vec4 a = square_s[(4 * i + e) * N + j], b = p_quad(4 * i + e, i);
+            [[unroll]] for (uint c = 0; c < 4; c++)
+                sum[c] += a[c] * b;
+        }
+    return sum;
+}
+
 /* T and P T, transposed, columns multiplied by beta; the upper triangles are
  * zeros. */
 void store(uint local, uint at)
@@ -209,23 +266,17 @@ void store(uint local, uint at)
     uint t = local;
     while (t < N * N) {
         uint i = t % N, j = t / N;
-        vec4 made[4], reads[4];
-        [[unroll]] for (uint c = 0; c < 4; c++)
-            made[c] = reads[c] = vec4(0.0);
+        mat4 made = mat4(0.0);
+        vec4 reads[4] = vec4[4](vec4(0.0), vec4(0.0), vec4(0.0), vec4(0.0));
         if (j <= i) {
-            made = vec4[4](t_quad(4 * i, j), t_quad(4 * i + 1, j), t_quad(4 * i + 2, j),
-                           t_quad(4 * i + 3, j));
-            uint l = 4 * j;
-            do {
-                vec4 a = t_quad(l, j), b = p_quad(l, i);
-                [[unroll]] for (uint c = 0; c < 4; c++)
-                    reads[c] += a[c] * b;
-            } while (++l < 4 * i + 4);
+            made = transpose(mat4(t_quad(4 * i, j), t_quad(4 * i + 1, j),
+                                  t_quad(4 * i + 2, j), t_quad(4 * i + 3, j)));
+            reads = read_tile(i, j);
         }
         [[unroll]] for (uint c = 0; c < 4; c++) {
             float beta = gate_s[4 * j + c].y;
             uint to = at + (4 * j + c) * 2 * N + i;
-            solved[to] = beta * vec4(made[0][c], made[1][c], made[2][c], made[3][c]);
+            solved[to] = beta * made[c];
             solved[to + N] = beta * reads[c];
         }
         t += GROUP;

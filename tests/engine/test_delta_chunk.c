@@ -94,11 +94,12 @@ static void test_head_orders(void)
 /* Every size that the table may name. */
 static void test_workgroup_shapes(void)
 {
-    /* never used, chunk, strips, solve, columns, rows, ahead, emit */
+    /* never used, chunk, strips, solve, columns, rows, ahead, emit, units */
     static const struct delta_tuning t[] = {
-        { 0, 32, 4, 64, 16, 4, 8, 32 },  { 0, 32, 2, 96, 32, 8, 8, 128 },
-        { 0, 32, 1, 40, 4, 4, 4, 512 },  { 0, 64, 8, 64, 8, 4, 4, 64 },
-        { 0, 64, 4, 256, 32, 8, 8, 16 }, { 0, 64, 2, 136, 16, 16, 8, 256 },
+        { 0, 32, 4, 64, 16, 8, 4, 512, 20 },
+        { 0, 32, 2, 40, 4, 4, 4, 8, 0 },
+        { 0, 64, 8, 64, 8, 4, 4, 64, 0 },
+        { 0, 64, 2, 136, 32, 8, 4, 16, 0 },
     };
     struct shape shapes[LENGTH(t)];
     for (size_t i = 0; i < LENGTH(t); i++)
@@ -133,6 +134,27 @@ static void test_tuning_table(void)
         info = *gpu_info(gpu);
     }
     harness_close(gpu);
+}
+
+/* The scan's workgroups on a device of 132 compute units: as many as keep all
+ * busy, and no more. */
+static void test_scan_columns(void)
+{
+    static const uint32_t want[][2] = { { 16, 16 }, { 32, 32 }, { 48, 16 },
+                                        { 64, 32 }, { 4, 8 },   { 128, 32 } };
+    struct delta_tuning t = large;
+    t.columns = 32;
+    t.units = 132;
+    for (size_t i = 0; i < LENGTH(want); i++) {
+        struct delta_step steps[DELTA_STEPS];
+        struct push_delta p = { .n_k = 2, .n_v = want[i][0] };
+        delta_chunk_steps(steps, &t, &p, &(struct delta_spans){ 0 }, 256, true);
+        if (steps[2].spec[2] != want[i][1])
+            printf("# %u heads: %u columns\n", want[i][0], steps[2].spec[2]);
+        CHECK(steps[2].spec[2] == want[i][1]);
+        CHECK(steps[2].dispatch.groups[0] * want[i][1] == want[i][0] * STATE_DIM);
+        CHECK(steps[2].spec[0] == 2 * 64 / 4 * want[i][1] / 4);
+    }
 }
 
 /* ---- hard tokens --------------------------------------------------------- */
@@ -229,4 +251,5 @@ static void test_stop(void)
 
 TEST_MAIN(T(test_lengths_of_small), T(test_lengths_of_large), T(test_every_cut),
           T(test_head_orders), T(test_workgroup_shapes), T(test_tuning_table),
-          T(test_extreme_gates), T(test_same_key), T(test_no_beta), T(test_stop))
+          T(test_scan_columns), T(test_extreme_gates), T(test_same_key), T(test_no_beta),
+          T(test_stop))
