@@ -213,6 +213,11 @@ static void model_ready(struct conversation *c, const struct worker_event *e)
     text_set(&c->model_name, model_info(c->model)->name);
     log_line(c->log, LOG_NOTE, "model %s on %s, %u tokens of context", c->model_path,
              c->engine.device.name, c->ctx_tokens);
+    const struct model_info *info = model_info(c->model);
+    if (info->aside)
+        log_line(c->log, LOG_NOTE, "%s: %s", c->model_path, info->aside);
+    if (info->assumed)
+        conversation_notice(c, "%s", info->assumed);
     if (c->settings.ctx_tokens > c->ctx_tokens)
         conversation_notice(c, "the context is %u tokens: the model was made for no more",
                             c->ctx_tokens);

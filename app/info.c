@@ -100,6 +100,10 @@ static void info_print(const struct model *model, uint32_t ctx)
         thinking_line(m);
         memory_line(model, ctx);
     }
+    if (m->n_tensors && m->assumed)
+        line("note", "%s", m->assumed);
+    if (m->aside)
+        line("note", "%s", m->aside);
     line("runs", "%s%s", m->refusal ? "no: " : "yes", m->refusal ? m->refusal : "");
 }
 

@@ -35,6 +35,9 @@ struct model_info {
     const char *quantisation; /* mix by bytes: "Q2_0 68%, Q8_0 31%, F32 1%" */
     const char *refusal;     /* NULL if Tern chats with it, else one line: why
                               * not; of several reasons the first */
+    const char *assumed;     /* NULL, or one line: what had to be assumed about the
+                              * chat format */
+    const char *aside;       /* NULL, or one line: what of the file is not used */
     bool computes;           /* the device can run its weights, be it without
                               * text: the vocabulary may be what is refused */
     bool thinking_default;   /* the template starts in thinking mode */

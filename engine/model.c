@@ -73,6 +73,29 @@ static char *share_text(struct share shares[QUANT_COUNT], uint64_t total)
     return buf_detach(&text);
 }
 
+/* "tensors for images or sound (333) are not used"; NULL for none. */
+static char *aside_text(const struct gguf *g, uint32_t n_layer)
+{
+    size_t senses = 0, predictions = 0;
+    for (size_t i = 0; i < gguf_n_tensors(g); i++) {
+        const struct tensor *t = gguf_tensor(g, i);
+        bool decoder = tensor_is_decoder(t, n_layer);
+        bool block = !strncmp(t->name, "blk.", 4) || !strncmp(t->name, "mtp.", 4);
+        predictions += !decoder && block;
+        senses += !decoder && !block;
+    }
+    struct buf text = BUF_INIT;
+    if (!senses && !predictions)
+        return NULL;
+    if (senses)
+        buf_printf(&text, "tensors for images or sound (%zu)", senses);
+    if (predictions)
+        buf_printf(&text, "%s for predicting further tokens (%zu)",
+                   senses ? " and" : "tensors", predictions);
+    buf_str(&text, " are not used");
+    return buf_detach(&text);
+}
+
 static void describe_tensors(struct model *m, uint32_t n_layer)
 {
     struct share shares[QUANT_COUNT];
@@ -87,6 +110,7 @@ static void describe_tensors(struct model *m, uint32_t n_layer)
         shares[t->type].bytes += t->bytes;
     }
     m->quantisation = share_text(shares, m->info.weight_bytes);
+    m->aside = aside_text(m->file, n_layer);
 }
 
 /* Bytes of one recurrent layer's state: the last inputs of the convolution and
@@ -146,6 +170,7 @@ static void open_vocab(struct model *m)
         return;
     }
     m->info.family = template_family(m->tmpl);
+    m->info.assumed = template_note(m->tmpl);
     m->info.has_thinking = template_has_thinking(m->tmpl);
     m->info.thinking_default = template_thinking_default(m->tmpl);
     m->info.effort = template_effort(m->tmpl);
@@ -228,6 +253,7 @@ static int open_parts(struct model *m, struct err *err)
     m->info.name = m->name;
     m->info.quantisation = m->quantisation;
     m->info.refusal = m->refusal;
+    m->info.aside = m->aside;
     if (!m->info.family)
         m->info.family = "";
     if (!m->info.tokenizer_id)
@@ -259,6 +285,7 @@ void model_close(struct model *m)
     free(m->name);
     free(m->quantisation);
     free(m->refusal);
+    free(m->aside);
     free(m);
 }
 

@@ -108,7 +108,7 @@ struct model {
     struct weights w;
     struct vocab *vocab;   /* NULL: the file has none that is understood */
     struct template *tmpl; /* NULL without vocab */
-    char *architecture, *name, *quantisation, *refusal; /* text of info */
+    char *architecture, *name, *quantisation, *refusal, *aside; /* text of info */
 };
 
 /* The row of an architecture name, NULL for another name. */

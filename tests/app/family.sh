@@ -65,6 +65,11 @@ tern info "$scratch/rotated.gguf"
     '^runs +no: its weights are rotated .*prism.hadamard.version 9'
 result info_rotated_another_way $?
 
+tern info "$scratch/qwen35.gguf"
+[ "$rc" -eq 0 ] && says '^quantisation +Q4_K' '^layers +4: 3 recurrent, 1 attention' \
+    '^chat format +chatml' '^note +the file has no chat template; ChatML is assumed$'
+result info_without_template $?
+
 # ---- what they do ------------------------------------------------------------
 
 tern devices
@@ -78,6 +83,10 @@ result run_rotated_another_way $?
 tern run -m "$scratch/qwen35.gguf" --ctx 4000000000 hi
 [ "$rc" -ne 0 ] && [ ! -s "$out" ]
 result run_absurd_context $?
+
+tern run -m "$scratch/qwen35.gguf" --temp 0 -n 2 hello
+[ "$rc" -eq 0 ] && grep -qx 'tern: the file has no chat template; ChatML is assumed' "$err"
+result run_says_what_is_assumed $?
 
 # Without recurrent layers: a turn, a second one that reads nothing twice, in
 # processes of their own.

@@ -24,6 +24,7 @@ static void test_mini_info(void)
     CHECK_STR(i->architecture, "qwen35");
     CHECK_STR(i->name, "Tern Mini 38M");
     CHECK(i->refusal == NULL && i->computes && !i->has_thinking);
+    CHECK(i->aside == NULL && i->assumed == NULL && i->effort == EFFORT_DEFAULT);
     CHECK_STR(i->quantisation, "Q2_0 67%, Q8_0 32%, F32 1%");
     CHECK(i->file_bytes == 14493408 && i->n_tensors == 161 && i->n_metadata == 32);
     CHECK(i->n_layers == 12 && i->n_recurrent == 9 && i->n_attention == 3);
@@ -210,6 +211,9 @@ static void test_variants(void)
     RUNS(.tensors = tensors_others);
 
     struct model *m = need_tiny(&(struct tiny){ .tensors = tensors_others });
+    CHECK_STR(m->info.aside, "tensors for images or sound (2) and for predicting further "
+                             "tokens (1) are not used");
+    CHECK_STR(m->info.assumed, "the file has no chat template; ChatML is assumed");
     struct model *plain = need_tiny(&(struct tiny){ 0 });
     CHECK(m->info.n_params == plain->info.n_params + 1); /* the ignored scale */
     model_close(plain);
@@ -274,6 +278,7 @@ static void test_nextn(void)
     struct model *m = need_tiny(&(struct tiny){ .blocks = 5, .tensors = tensors_nextn,
                                                 .keys = keys_nextn });
     CHECK(m->hp.n_layer == 4 && m->info.n_layers == 4 && m->refusal == NULL);
+    CHECK(m->info.aside && strstr(m->info.aside, "tensors for predicting further tokens ("));
     CHECK(!strstr(m->info.quantisation, "IQ3"));
     model_close(m);
     RUNS(.blocks = 5, .tensors = tensors_nextn);
