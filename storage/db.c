@@ -131,7 +131,7 @@ static int set_sync(struct store *st, bool full, struct err *err)
     return 0;
 }
 
-int db_begin(struct store *st, bool durable, struct err *err)
+static int begin(struct store *st, bool durable, struct err *err)
 {
     sqlite3_stmt *stmt;
     int64_t version;
@@ -147,9 +147,25 @@ int db_begin(struct store *st, bool durable, struct err *err)
     return 0;
 }
 
+int db_begin(struct store *st, bool durable, struct err *err)
+{
+    if (st->depth++ == 0)
+        return begin(st, durable, err);
+    if (st->undone || sqlite3_get_autocommit(st->db))
+        return err_set(err, "%s: what belongs together could not be written", st->path);
+    return 0;
+}
+
 int db_end(struct store *st, int rc, struct err *err)
 {
     sqlite3_stmt *stmt = NULL;
+    if (--st->depth > 0) {
+        st->undone = st->undone || rc < 0;
+        return rc;
+    }
+    if (rc == 0 && st->undone)
+        rc = err_set(err, "%s: what belongs together could not be written", st->path);
+    st->undone = false;
     if (rc == 0)
         rc = db_prepare(st, "COMMIT", &stmt, err);
     if (rc == 0)

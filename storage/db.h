@@ -18,6 +18,8 @@ struct store {
     char *path;  /* ":memory:": nothing is kept */
     int version; /* of the schema that this program writes */
     bool full_sync;
+    int depth;     /* transactions begun and not ended: the outermost counts */
+    bool undone;   /* one within it has failed */
     uint64_t wait_from_ns; /* since when another program is in the way */
     unsigned wait_ms;      /* how long that may be */
     struct {
@@ -47,7 +49,7 @@ int db_script(struct store *st, const char *sql, size_t bytes, struct err *err);
 /* The integer that a query without parameters gives, 0 without a row. */
 int db_integer(struct store *st, const char *sql, int64_t *out, struct err *err);
 
-/* Opens a write transaction; durable: what it commits survives a power cut,
+/* Opens a write transaction, or goes on with the one that is open; durable: what it commits survives a power cut,
  * otherwise only the death of the program. */
 int db_begin(struct store *st, bool durable, struct err *err);
 /* Ends it: commits if rc is 0, and returns 0 if that succeeded. Else undoes

@@ -174,6 +174,16 @@ void store_close(struct store *st)
     free(st);
 }
 
+int store_begin(struct store *st, struct err *err)
+{
+    return db_begin(st, true, err);
+}
+
+int store_end(struct store *st, int rc, struct err *err)
+{
+    return db_end(st, rc, err);
+}
+
 /* ---- settings ---------------------------------------------------------- */
 
 int store_setting_get(struct store *st, const char *key, char **value, struct err *err)

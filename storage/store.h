@@ -27,6 +27,12 @@ void store_close(struct store *st);
  * with the reason in err where there is no home. */
 char *store_default_path(struct err *err);
 
+/* What is written between the two happens as a whole or not at all. store_end takes
+ * what came of it, and returns -1 if that was a failure or nothing could be kept;
+ * err keeps the first reason. Call it also after a store_begin that failed. */
+int store_begin(struct store *st, struct err *err);
+int store_end(struct store *st, int rc, struct err *err);
+
 /* ---- chats ------------------------------------------------------------- */
 
 int store_chat_new(struct store *st, const char *title, const char *model, int64_t *id,

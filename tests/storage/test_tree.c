@@ -190,6 +190,41 @@ static void test_title_sources(void)
     store_close(st);
 }
 
+/* Many writes as one: all of them, or none. */
+static void test_as_a_whole(void)
+{
+    struct err err;
+    struct chat_list l;
+    struct store *st = open_store(":memory:");
+    OK(store_begin(st, &err));
+    int64_t a = new_chat(st, "a");
+    add(st, a, add(st, a, 0, ROLE_USER, "one"), ROLE_ASSISTANT, "two");
+    OK(store_end(st, 0, &err));
+    OK(store_begin(st, &err));
+    int64_t b = new_chat(st, "b");
+    add(st, b, 0, ROLE_USER, "three");
+    struct message lost = make_message(77, 0, ROLE_USER, "to nobody");
+    int rc = store_message_add(st, &lost, &err);
+    CHECK(rc == -1 && strstr(err.text, "no such conversation"));
+    FAILS(store_chat_rename(st, a, "not now", &err), "belongs together");
+    CHECK(store_end(st, 0, &err) == -1);
+    OK(store_chat_list(st, &l, &err));
+    REQUIRE(l.len == 1);
+    CHECK_STR(l.v[0].title, "a");
+    CHECK(l.v[0].n_messages == 2);
+    chat_list_release(&l);
+    /* And by the caller's own decision. */
+    OK(store_begin(st, &err));
+    OK(store_chat_rename(st, a, "no", &err));
+    CHECK(store_end(st, -1, &err) == -1);
+    OK(store_chat_rename(st, a, "yes", &err)); /* it goes on as ever */
+    OK(store_chat_list(st, &l, &err));
+    CHECK_STR(l.v[0].title, "yes");
+    chat_list_release(&l);
+    check_integrity(st);
+    store_close(st);
+}
+
 /* A deleted chat's number does not come back, or another window would write
  * into a conversation that it does not know. */
 static void test_ids_not_reused(void)
@@ -446,7 +481,7 @@ static void test_settings(void)
     scratch_leave(&s);
 }
 
-TEST_MAIN(T(test_branches), T(test_deep), T(test_chats), T(test_title_sources),
+TEST_MAIN(T(test_branches), T(test_deep), T(test_chats), T(test_title_sources), T(test_as_a_whole),
           T(test_ids_not_reused), T(test_refused), T(test_round_trips),
           T(test_one_megabyte), T(test_odd_numbers), T(test_strange_rows),
           T(test_settings))
