@@ -42,6 +42,19 @@ void answer_begin(struct answer *a, int64_t chat_id, int64_t parent_id,
     lend(a);
 }
 
+void answer_resume(struct answer *a, const struct message *m)
+{
+    a->m.id = m->id;
+    a->m.created_ms = m->created_ms;
+    a->m.siblings = m->siblings;
+    a->m.sibling_index = m->sibling_index;
+    a->before = m->stats;
+    buf_add(&a->text, m->text, m->text_bytes);
+    if (m->thinking)
+        buf_add(&a->thinking, m->thinking, m->thinking_bytes);
+    lend(a);
+}
+
 void answer_event(struct answer *a, const struct worker_event *e, uint64_t now_ns)
 {
     switch (e->kind) {
@@ -68,6 +81,9 @@ void answer_event(struct answer *a, const struct worker_event *e, uint64_t now_n
         }
         a->m.state = e->state;
         a->m.stats = e->stats;
+        a->m.stats.generated_tokens += a->before.generated_tokens;
+        a->m.stats.thinking_tokens += a->before.thinking_tokens;
+        a->m.stats.thinking_ms += a->before.thinking_ms;
         a->unsaved = answer_has_message(a);
         break;
     default:
@@ -78,7 +94,7 @@ void answer_event(struct answer *a, const struct worker_event *e, uint64_t now_n
 
 bool answer_has_message(const struct answer *a)
 {
-    return a->generated > 0;
+    return a->generated > 0 || a->m.id;
 }
 
 int answer_save(struct answer *a, struct store *st, uint64_t now_ns, struct err *err)

@@ -23,6 +23,7 @@ struct answer {
     bool running;     /* EVENT_DONE has not come yet */
     bool unsaved;     /* the store lacks something of it */
     bool at_stop;     /* a stop text ended it */
+    struct message_stats before; /* of the part that was there already */
     struct message m; /* lends the buffers below; id 0 until the first token */
     struct buf text, thinking;
     struct tokens ids; /* header and what was sampled */
@@ -35,6 +36,9 @@ struct answer {
 /* header: the first ids of the turn; ids_model: what they belong to. */
 void answer_begin(struct answer *a, int64_t chat_id, int64_t parent_id,
                   const int32_t *header, size_t n, const char *ids_model);
+/* Right after answer_begin: the answer goes on with a stored message, whose ids
+ * were the header. */
+void answer_resume(struct answer *a, const struct message *m);
 /* EVENT_PREFILL, EVENT_TOKENS or EVENT_DONE. */
 void answer_event(struct answer *a, const struct worker_event *e, uint64_t now_ns);
 /* Whether there is something to show or keep. */

@@ -7,8 +7,11 @@
 #include "base/clock.h"
 #include "base/mem.h"
 
+#include "app/attach.h"
 #include "app/command.h"
+#include "app/edit.h"
 #include "app/queue.h"
+#include "app/setup.h"
 #include "app/signals.h"
 #include "app/slash.h"
 
@@ -21,7 +24,7 @@
 #define STATUS_NS UINT64_C(250000000) /* between frames in which only figures move */
 #define TIDY_NS   UINT64_C(20000000)  /* between steps, while nothing else is done */
 #define LATER_NS  UINT64_C(1000000000)
-enum { FINISH_MS = 2000, SEARCH_HITS = 100 };
+enum { FINISH_MS = 2000, SEARCH_HITS = 100, EDIT_POLL_MS = 50 };
 
 struct app {
     struct desk *d;
@@ -105,8 +108,12 @@ static void draw(struct app *a, uint64_t now_ns)
         .n_queued = a->c->n_queue,
         .notice = a->c->notice ? a->c->notice : a->permanent,
     };
+    struct buf setup = BUF_INIT;
+    setup_describe(a->c, &setup);
+    m.setup = buf_cstr(&setup);
     m.messages = conversation_messages(a->c, &m.n_messages);
     ui_draw(a->ui, &m);
+    buf_release(&setup);
     a->drawn_ns = now_ns;
     a->changed = false;
 }
@@ -124,6 +131,50 @@ static int draw_due(struct app *a)
         return (int)((a->drawn_ns + wait - now) / 1000000) + 1;
     draw(a, now);
     return conversation_busy(a->c) ? (int)(STATUS_NS / 1000000) : -1;
+}
+
+/* ---- events ---------------------------------------------------------------- */
+
+/* Text that comes back goes before what was typed since. Takes it over. */
+static void input_add(struct app *a, char *text)
+{
+    struct buf b = BUF_INIT;
+    char *typed = ui_input(a->ui);
+    if (text) {
+        buf_printf(&b, "%s%s%s", text, *text && *typed ? "\n\n" : "", typed);
+        ui_set_input(a->ui, buf_cstr(&b));
+    }
+    buf_release(&b);
+    free(typed);
+    free(text);
+}
+
+/* interrupts: Ctrl+C is for this program, and not for one that has the terminal. */
+static void signals_handle(struct app *a, bool interrupts)
+{
+    int signo;
+    while ((signo = signals_take(a->d->signal_fd))) {
+        if (signo == SIGINT) {
+            if (interrupts)
+                conversation_stop(a->c);
+        } else {
+            a->signo = signo;
+            a->quit = true;
+        }
+    }
+}
+
+static void events_handle(struct app *a)
+{
+    struct worker_event e;
+    while (worker_next(a->d->worker, &e)) {
+        a->changed = conversation_event(a->c, &e) || a->changed;
+        a->chats_changed = a->chats_changed || e.kind == EVENT_DONE;
+        worker_event_release(&e);
+    }
+    /* The answer was stopped or failed: what was to come after it is not sent. */
+    if (a->c->n_queue && !queue_wanted(a->c))
+        input_add(a, queue_take(a->c, true));
 }
 
 /* ---- intents ------------------------------------------------------------- */
@@ -168,9 +219,18 @@ static void quit_try(struct app *a)
 
 static int command(struct app *a, const char *text, struct err *err)
 {
-    enum slash_result result = slash_run(a->c, text, err);
+    struct slash_call call = { .c = a->c };
+    enum slash_result result = slash_run(&call, text, err);
     if (result == SLASH_QUIT)
         quit_try(a);
+    else if (result == SLASH_INPUT)
+        ui_set_input(a->ui, call.input);
+    else if (result == SLASH_AGAIN)
+        ui_set_input(a->ui, text);
+    else if (result == SLASH_ATTACH)
+        ui_attach(a->ui, call.label, call.input);
+    free(call.input);
+    free(call.label);
     return result == SLASH_FAILED ? -1 : 0;
 }
 
@@ -182,26 +242,64 @@ static int keep_text(struct app *a, const char *text, int rc)
     return rc;
 }
 
-/* Text that comes back goes before what was typed since. Takes it over. */
-static void input_add(struct app *a, char *text)
-{
-    struct buf b = BUF_INIT;
-    char *typed = ui_input(a->ui);
-    if (text) {
-        buf_printf(&b, "%s%s%s", text, *text && *typed ? "\n\n" : "", typed);
-        ui_set_input(a->ui, buf_cstr(&b));
-    }
-    buf_release(&b);
-    free(typed);
-    free(text);
-}
-
 static int send(struct app *a, const char *text, struct err *err)
 {
     if (!queue_wanted(a->c))
         return keep_text(a, text, conversation_send(a->c, text, strlen(text), err));
     queue_add(a->c, text, strlen(text));
     return 0;
+}
+
+/* A file that the message names with an @. */
+static int attach(struct app *a, const char *path, struct err *err)
+{
+    struct buf text = BUF_INIT, label = BUF_INIT;
+    int rc = attach_file(a->c->model, path, &text, &label, err);
+    ui_attach(a->ui, rc == 0 ? buf_cstr(&label) : NULL, buf_cstr(&text));
+    buf_release(&text);
+    buf_release(&label);
+    return rc;
+}
+
+static void label(struct app *a, int64_t id, const char *text)
+{
+    struct buf b = BUF_INIT;
+    attach_label(a->c->model, "pasted", text, strlen(text), &b);
+    ui_label(a->ui, id, buf_cstr(&b));
+    buf_release(&b);
+}
+
+/* Everything else goes on while the editor has the terminal. */
+static void edit_wait(struct app *a, struct edit_run *e, struct buf *text)
+{
+    struct err err;
+    bool running = true;
+    while (running && !a->quit) {
+        struct pollfd fds[] = { { .fd = worker_fd(a->d->worker), .events = POLLIN },
+                                { .fd = a->d->signal_fd, .events = POLLIN } };
+        poll(fds, 2, EDIT_POLL_MS);
+        signals_handle(a, false);
+        events_handle(a);
+        conversation_tick(a->c, clock_ns());
+        if (edit_poll(e, &running, text, &err) < 0)
+            conversation_notice(a->c, "%s", err.text);
+    }
+}
+
+static int edit(struct app *a, const char *typed, struct err *err)
+{
+    struct edit_run e;
+    struct buf text = BUF_INIT;
+    ui_suspend(a->ui);
+    int rc = edit_start(&e, typed, err);
+    if (rc == 0)
+        edit_wait(a, &e, &text);
+    ui_resume(a->ui);
+    edit_end(&e);
+    if (text.len)
+        ui_set_input(a->ui, text.v);
+    buf_release(&text);
+    return rc;
 }
 
 /* Another conversation is shown: what was typed there comes back. */
@@ -235,6 +333,13 @@ static int intent_do(struct app *a, const struct ui_intent *in, struct err *err)
         return keep_text(a, text, conversation_edit(c, in->id, text, strlen(text), err));
     case UI_COMMAND:
         return keep_text(a, text, command(a, text, err));
+    case UI_ATTACH:
+        return attach(a, text, err);
+    case UI_LABEL:
+        label(a, in->id, text);
+        return 0;
+    case UI_EDITOR:
+        return edit(a, text, err);
     case UI_STOP:
         conversation_stop(c);
         return 0;
@@ -281,32 +386,6 @@ static void intent_handle(struct app *a, struct ui_intent *in)
 
 /* ---- loop ---------------------------------------------------------------- */
 
-static void signals_handle(struct app *a)
-{
-    int signo;
-    while ((signo = signals_take(a->d->signal_fd))) {
-        if (signo == SIGINT) {
-            conversation_stop(a->c);
-        } else {
-            a->signo = signo;
-            a->quit = true;
-        }
-    }
-}
-
-static void events_handle(struct app *a)
-{
-    struct worker_event e;
-    while (worker_next(a->d->worker, &e)) {
-        a->changed = conversation_event(a->c, &e) || a->changed;
-        a->chats_changed = a->chats_changed || e.kind == EVENT_DONE;
-        worker_event_release(&e);
-    }
-    /* The answer was stopped or failed: what was to come after it is not sent. */
-    if (a->c->n_queue && !queue_wanted(a->c))
-        input_add(a, queue_take(a->c, true));
-}
-
 /* Takes a step of tidying if it is time. Milliseconds until the next, -1: none. */
 static int tidy_due(struct app *a)
 {
@@ -342,7 +421,7 @@ static void step(struct app *a, int timeout_ms)
     poll(fds, 3, timeout_ms);
     while (!a->quit && ui_next(a->ui, &in))
         intent_handle(a, &in);
-    signals_handle(a);
+    signals_handle(a, true);
     events_handle(a);
 }
 

@@ -7,12 +7,13 @@
 
 #include "base/mem.h"
 
+#include "app/draft.h"
 #include "app/generate.h"
 #include "app/prefix.h"
 #include "app/prompt.h"
 #include "app/queue.h"
+#include "app/setup.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,19 +22,12 @@ void conversation_init(struct conversation *c, struct store *st, struct worker *
     *c = (struct conversation){
         .store = st,
         .worker = w,
-        .settings = { .thinking = -1,
-                      .preserve_thinking = -1,
-                      .repeat_penalty = NAN,
-                      .presence_penalty = NAN,
-                      .frequency_penalty = NAN,
-                      .temperature = -1,
-                      .top_p = -1,
-                      .min_p = -1,
-                      .top_k = -1 },
         .chat = { .title = mem_strdup(""), .model = mem_strdup("") },
         .path.v = mem_alloc(sizeof(struct message)),
         .model_name = mem_strdup(""),
     };
+    settings_init(&c->settings);
+    settings_init(&c->base);
 }
 
 void conversation_release(struct conversation *c)
@@ -42,12 +36,12 @@ void conversation_release(struct conversation *c)
     chat_release(&c->chat);
     message_list_release(&c->path);
     queue_release(c);
-    free(c->settings.system);
-    stop_list_release(&c->settings.stops);
+    setup_release(c);
     free(c->model_path);
     free(c->model_name);
     free(c->problem);
     free(c->keep_root);
+    free(c->last_command);
     free(c->notice);
     *c = (struct conversation){ 0 };
 }
@@ -58,12 +52,6 @@ static bool answer_is_open(const struct conversation *c)
 {
     return (c->answer.running || c->answer.unsaved || c->stale) &&
            answer_has_message(&c->answer);
-}
-
-static void path_cut(struct conversation *c, size_t n)
-{
-    while (c->path.len > n)
-        message_release(&c->path.v[--c->path.len]);
 }
 
 static void path_set(struct conversation *c, struct message_list *list)
@@ -127,8 +115,12 @@ int conversation_show(struct conversation *c, int64_t chat_id, struct err *err)
         path_cut(c, 0);
         c->stale = false;
     }
-    if (before != chat_id)
+    if (before != chat_id) {
         queue_release(c);
+        c->undone_leaf = 0;
+    }
+    if (before != chat_id || !chat_id)
+        setup_show(c);
     lock_chat(c);
     ctx_count(c);
     prefix_restore(c);
@@ -147,8 +139,7 @@ const struct message *conversation_messages(struct conversation *c, size_t *n)
     return c->path.v;
 }
 
-static int path_find(const struct conversation *c, int64_t id, size_t *at,
-                     struct err *err)
+int path_find(const struct conversation *c, int64_t id, size_t *at, struct err *err)
 {
     for (*at = 0; *at < c->path.len; ++*at)
         if (c->path.v[*at].id == id)
@@ -174,8 +165,7 @@ int conversation_show_message(struct conversation *c, int64_t chat_id, int64_t m
 
 /* ---- sending ------------------------------------------------------------- */
 
-/* Nothing may be evaluated while an answer is not over and safe. */
-static int check_free(struct conversation *c, struct err *err)
+int path_check_free(struct conversation *c, struct err *err)
 {
     if (c->answer.running)
         return err_set(err, "an answer is still being written; stop it first");
@@ -184,104 +174,6 @@ static int check_free(struct conversation *c, struct err *err)
     if (answer_save(&c->answer, c->store, 0, err) < 0)
         return -1;
     return c->stale ? conversation_reload(c, err) : 0;
-}
-
-/* A branch that is about to exist: stored messages and, after them, new ones. */
-struct draft {
-    struct message *v; /* the first `stored` are shallow copies of the path's */
-    size_t n, stored;
-    bool new_chat;
-};
-
-static void draft_begin(struct draft *d, const struct conversation *c, size_t keep)
-{
-    *d = (struct draft){ .v = mem_array(keep + 2, sizeof *d->v),
-                         .n = keep,
-                         .stored = keep };
-    if (keep)
-        memcpy(d->v, c->path.v, keep * sizeof *d->v);
-}
-
-/* old: the message that this one is another version of, or NULL. */
-static void draft_add(struct draft *d, enum role role, const char *text, size_t bytes,
-                      const struct message *old)
-{
-    d->v[d->n++] = (struct message){
-        .role = role,
-        .text = mem_strndup(text, bytes),
-        .text_bytes = bytes,
-        .siblings = 1,
-    };
-    if (old) {
-        d->v[d->n - 1].siblings = old->siblings + 1;
-        d->v[d->n - 1].sibling_index = old->siblings;
-    }
-}
-
-static void draft_release(struct draft *d)
-{
-    for (size_t i = d->stored; i < d->n; i++)
-        message_release(&d->v[i]);
-    free(d->v);
-}
-
-/* The ids of the new turns, so that they are stored with their text. */
-static void draft_ids(struct draft *d, const struct prompt *p, const char *tokenizer_id)
-{
-    for (size_t i = d->stored; i < d->n; i++) {
-        struct tokens ids = { 0 };
-        const int32_t *turn = prompt_turn(p, i, &d->v[i].n_ids);
-        tokens_add(&ids, turn, d->v[i].n_ids);
-        d->v[i].ids = ids.v;
-        d->v[i].ids_model = mem_strdup(tokenizer_id);
-    }
-}
-
-static int draft_chat(struct draft *d, struct conversation *c, struct err *err)
-{
-    const struct message *m = &d->v[d->n - 1];
-    if (c->chat.id)
-        return 0;
-    char *title = title_from_text(m->text, m->text_bytes);
-    int rc = store_chat_new(c->store, title, c->model_name, &c->chat.id, err);
-    d->new_chat = rc == 0;
-    free(title);
-    return rc;
-}
-
-/* The path becomes the draft, which is left without its new messages. */
-static void draft_show(struct draft *d, struct conversation *c)
-{
-    struct chat chat;
-    path_cut(c, d->stored);
-    c->path.v = mem_regrow(c->path.v, d->n + 1, sizeof *c->path.v);
-    for (size_t i = d->stored; i < d->n; i++)
-        c->path.v[c->path.len++] = d->v[i];
-    d->n = d->stored;
-    if (store_chat_get(c->store, c->chat.id, &chat, NULL) == 0) {
-        chat_release(&c->chat);
-        c->chat = chat;
-    }
-}
-
-static int draft_store(struct draft *d, struct conversation *c, struct err *err)
-{
-    if (draft_chat(d, c, err) < 0)
-        return -1;
-    for (size_t i = d->stored; i < d->n; i++) {
-        d->v[i].chat_id = c->chat.id;
-        d->v[i].parent_id = i ? d->v[i - 1].id : 0;
-        if (store_message_add(c->store, &d->v[i], err) < 0)
-            goto failed;
-    }
-    draft_show(d, c);
-    return 0;
-failed:
-    if (d->new_chat) {
-        store_chat_delete(c->store, c->chat.id, NULL);
-        c->chat.id = 0;
-    }
-    return -1;
 }
 
 /* Stores a new user message after the first `keep` messages of the path and has
@@ -293,7 +185,7 @@ static int send_after(struct conversation *c, size_t keep, const char *text, siz
     struct prompt p = { 0 };
     const char *system = c->settings.system;
     int rc = -1;
-    if (check_free(c, err) < 0)
+    if (path_check_free(c, err) < 0)
         return -1;
     draft_begin(&d, c, keep);
     if (!c->chat.id && system && *system)
@@ -308,6 +200,7 @@ static int send_after(struct conversation *c, size_t keep, const char *text, siz
         goto out;
     rc = 0;
     c->variant = 0;
+    c->undone_leaf = 0;
     if (d.new_chat)
         lock_chat(c);
     if (c->phase == MODEL_READY)
@@ -334,14 +227,32 @@ int conversation_send(struct conversation *c, const char *text, size_t bytes,
     return send_after(c, c->path.len, text, bytes, err);
 }
 
+/* The user's words in the model's mouth: the conversation goes on from them. */
+static int answer_replace(struct conversation *c, size_t at, const char *text,
+                          size_t bytes, struct err *err)
+{
+    struct draft d;
+    if (path_check_free(c, err) < 0)
+        return -1;
+    draft_begin(&d, c, at);
+    draft_add(&d, ROLE_ASSISTANT, text, bytes, &c->path.v[at]);
+    int rc = draft_store(&d, c, err);
+    draft_release(&d);
+    if (rc == 0)
+        ctx_count(c);
+    return rc;
+}
+
 int conversation_edit(struct conversation *c, int64_t id, const char *text, size_t bytes,
                       struct err *err)
 {
     size_t at;
     if (path_find(c, id, &at, err) < 0)
         return -1;
-    if (c->path.v[at].role != ROLE_USER)
-        return err_set(err, "only your own messages can be edited");
+    if (c->path.v[at].role == ROLE_SYSTEM)
+        return conversation_set_system(c, text, err);
+    if (c->path.v[at].role == ROLE_ASSISTANT)
+        return answer_replace(c, at, text, bytes, err);
     return send_after(c, at, text, bytes, err);
 }
 
@@ -351,7 +262,7 @@ int conversation_regenerate(struct conversation *c, int64_t id, struct err *err)
 {
     struct prompt p = { 0 };
     size_t at;
-    if (check_free(c, err) < 0 || path_find(c, id, &at, err) < 0)
+    if (path_check_free(c, err) < 0 || path_find(c, id, &at, err) < 0)
         return -1;
     /* at: where the answer is, or is to be. */
     at += c->path.v[at].role == ROLE_USER;
@@ -372,12 +283,22 @@ int conversation_regenerate(struct conversation *c, int64_t id, struct err *err)
     return rc;
 }
 
+int path_show_leaf(struct conversation *c, int64_t leaf, struct err *err)
+{
+    if (store_chat_set_leaf(c->store, c->chat.id, leaf, err) < 0 ||
+        conversation_reload(c, err) < 0)
+        return -1;
+    ctx_count(c);
+    prefix_restore(c);
+    return 0;
+}
+
 int conversation_sibling(struct conversation *c, int64_t id, int delta, struct err *err)
 {
     int64_t *ids = NULL, leaf;
     size_t at, n, i = 0;
     int rc = -1;
-    if (check_free(c, err) < 0 || path_find(c, id, &at, err) < 0 ||
+    if (path_check_free(c, err) < 0 || path_find(c, id, &at, err) < 0 ||
         store_siblings(c->store, id, &ids, &n, err) < 0)
         return -1;
     while (i < n && ids[i] != id)
@@ -387,13 +308,8 @@ int conversation_sibling(struct conversation *c, int64_t id, int delta, struct e
         goto out;
     }
     i = delta < 0 ? i - (size_t)-delta : i + (size_t)delta;
-    if (store_newest_leaf(c->store, ids[i], &leaf, err) < 0 ||
-        store_chat_set_leaf(c->store, c->chat.id, leaf, err) < 0 ||
-        conversation_reload(c, err) < 0)
-        goto out;
-    ctx_count(c);
-    prefix_restore(c);
-    rc = 0;
+    if (store_newest_leaf(c->store, ids[i], &leaf, err) == 0)
+        rc = path_show_leaf(c, leaf, err);
 out:
     free(ids);
     return rc;

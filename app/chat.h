@@ -14,27 +14,12 @@
 
 #include "app/answer.h"
 #include "app/lock.h"
+#include "app/settings.h"
 #include "app/worker.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-/* What the user has chosen; -1 leaves it to the model. */
-struct chat_settings {
-    char *system;                     /* malloced or NULL: of new conversations */
-    int64_t thinking;                 /* -1, 0, 1 */
-    int64_t preserve_thinking;        /* of earlier answers in the context: 0: no */
-    enum effort effort;               /* EFFORT_DEFAULT */
-    double temperature, top_p, min_p; /* -1 */
-    double repeat_penalty, presence_penalty, frequency_penalty; /* NAN */
-    int64_t top_k;                                              /* -1 */
-    uint64_t seed;
-    bool has_seed;
-    struct stop_list stops; /* texts that end an answer */
-    uint32_t max_tokens;    /* of an answer; 0: what fits */
-    uint32_t ctx_tokens;    /* that were asked for; 0: none were */
-};
 
 enum model_phase { MODEL_NONE, MODEL_LOADING, MODEL_READY, MODEL_UNUSABLE };
 
@@ -44,7 +29,12 @@ struct conversation {
     struct worker *worker;
     struct lock *lock;
     struct log *log;
-    struct chat_settings settings;
+    struct chat_settings settings;     /* of the shown conversation (setup.h): these */
+    struct chat_settings base;         /* over those of the configuration */
+    const struct preset_list *presets; /* lent, or NULL */
+    char *preset, *default_preset;     /* names or NULL: of the shown one, of new ones */
+    struct buf own;                    /* lines of the shown one */
+    char *forced;                      /* lines of the command line, or NULL */
 
     struct chat chat;         /* shown; id 0: a new one, not stored yet */
     struct message_list path; /* its stored branch, with room for one more */
@@ -64,9 +54,10 @@ struct conversation {
     int64_t waiting_leaf; /* a message to be answered once there is a model, 0 */
     char **queue;         /* texts that wait for the end of the answer (queue.h) */
     size_t n_queue;
-    bool hold_queue;  /* the user stopped the answer before them */
-    bool has_draft;   /* the store keeps them, or what was typed */
-    uint32_t variant; /* how many answers that message has already */
+    bool hold_queue;     /* the user stopped the answer before them */
+    bool has_draft;      /* the store keeps them, or what was typed */
+    int64_t undone_leaf; /* what conversation_redo goes back to, 0: nothing */
+    uint32_t variant;    /* how many answers that message has already */
     uint32_t ctx_used;
     uint64_t snapshot_bytes;
     bool save_failed; /* the last try to save the answer did */
@@ -74,6 +65,7 @@ struct conversation {
     char *keep_root;     /* folder of kept timelines (prefix.h), NULL: none are */
     uint64_t keep_bytes; /* that they may take */
     bool keeping;        /* one is being written */
+    char *last_command;    /* that was given just before, or NULL (slash.h) */
     char *notice;        /* for the user, one line, or NULL */
 };
 
@@ -110,12 +102,37 @@ int conversation_send(struct conversation *c, const char *text, size_t bytes,
 /* A new answer to the same message, beside the old one; or the first answer to
  * a user message that has none. */
 int conversation_regenerate(struct conversation *c, int64_t id, struct err *err);
-/* A new version of a user message, beside the old one, and its answer. */
+/* A new version of a message, beside the old one: one of the user's is answered, an
+ * answer stands as it is, and a system prompt takes the conversation with it. */
 int conversation_edit(struct conversation *c, int64_t id, const char *text, size_t bytes,
                       struct err *err);
 /* Shows the version `delta` further on of a turn, with its newest branch. */
 int conversation_sibling(struct conversation *c, int64_t id, int delta, struct err *err);
 void conversation_stop(struct conversation *c);
+
+/* ---- branches (branch.c) --------------------------------------------------- */
+
+/* The last answer goes on where it ends. */
+int conversation_continue(struct conversation *c, struct err *err);
+/* Takes the last message of the user and what came after it off the shown branch;
+ * *text is the message, malloced. Nothing is deleted. */
+int conversation_undo(struct conversation *c, char **text, struct err *err);
+/* Shows again what was taken off last, else the newest that follows. */
+int conversation_redo(struct conversation *c, struct err *err);
+/* Shows a new conversation that is the branch up to a message, 0: all of it. */
+int conversation_fork(struct conversation *c, int64_t id, struct err *err);
+/* Another system prompt, or none, for the shown conversation: what was said is
+ * there again below it, and is all read again with the next message. */
+int conversation_set_system(struct conversation *c, const char *text, struct err *err);
+/* What the model would have to read again after the first `keep` messages. */
+struct reading {
+    size_t tokens;
+    double seconds; /* as fast as of late; 0: not known */
+};
+struct reading conversation_reading(const struct conversation *c, size_t keep);
+
+/* ---- more -------------------------------------------------------------------- */
+
 /* Removes a conversation; a new one is shown if it was this. */
 int conversation_delete(struct conversation *c, int64_t chat_id, struct err *err);
 int conversation_rename(struct conversation *c, int64_t chat_id, const char *title,

@@ -7,9 +7,9 @@
 
 #define B(id)          OPTION_BIT(id)
 #define ENGINE_OPTIONS (B(MODEL) | B(CTX) | B(DEVICE) | B(MATH) | B(VALIDATE))
-#define SAMPLING_OPTIONS                                                         \
-    (B(SYSTEM) | B(COUNT) | B(TEMP) | B(TOP_K) | B(TOP_P) | B(MIN_P) | B(SEED) | \
-     B(REPEAT) | B(PRESENCE) | B(FREQUENCY) | B(THINK) | B(EFFORT) | B(PRESERVE) |  \
+#define SAMPLING_OPTIONS                                                           \
+    (B(SYSTEM) | B(COUNT) | B(TEMP) | B(TOP_K) | B(TOP_P) | B(MIN_P) | B(SEED) |   \
+     B(REPEAT) | B(PRESENCE) | B(FREQUENCY) | B(THINK) | B(EFFORT) | B(PRESERVE) | \
      B(STOP) | B(INCOGNITO))
 
 static const struct command commands[] = {
@@ -23,13 +23,13 @@ static const struct command commands[] = {
     { "search", "WORDS", 1, -1, B(JSON), "find messages that contain all the words",
       cmd_search },
     { "export", "ID", 1, 1, B(FORMAT) | B(NO_THINKING),
-      "print a conversation as Markdown or, with all its branches, as JSON", cmd_export },
-    { "import", "FILE", 1, 1, 0, "add a conversation that was exported as JSON",
-      cmd_import },
+      "print a conversation as Markdown, text or, with all its branches, JSON",
+      cmd_export },
+    { "import", "FILE", 1, 1, 0,
+      "add conversations from JSON of Tern or other programs, or chat text", cmd_import },
     { "rm", "ID...", 1, -1, 0, "remove conversations for good", cmd_rm },
     { "bench", "", 0, 0,
-      ENGINE_OPTIONS | B(PROMPT) | B(COUNT) | B(DEPTH) | B(RUNS) | B(PROFILE) |
-          B(JSON),
+      ENGINE_OPTIONS | B(PROMPT) | B(COUNT) | B(DEPTH) | B(RUNS) | B(PROFILE) | B(JSON),
       "measure prefill and decode rates", cmd_bench },
     { "logits", "", 0, 0, ENGINE_OPTIONS | B(IDS) | B(COUNT) | B(TOP) | B(DUMP),
       "print greedy ids and the top logits of the first", cmd_logits },

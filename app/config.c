@@ -46,6 +46,7 @@ static const struct key {
 } keys[] = {
     { "model", PATH, offsetof(struct config, model) },
     { "system", TEXT, offsetof(struct config, system) },
+    { "preset", TEXT, offsetof(struct config, preset) },
     { "ctx", COUNT, offsetof(struct config, ctx) },
     { "device", COUNT, offsetof(struct config, device) },
     { "temperature", REAL, offsetof(struct config, temperature) },
@@ -71,6 +72,7 @@ struct reading {
     struct config *c;
     struct buf *notes;
     const struct key *last; /* of the line before: a text may go on */
+    bool system_last;       /* that was the system prompt of a preset */
 };
 
 /* 1, 0, or -1 for neither. */
@@ -174,9 +176,47 @@ static const char *value_set(struct reading *r, const struct key *key, const cha
     return NULL;
 }
 
-static int line_take(void *arg, const char *section, const char *name, const char *value)
+static const char preset_section[] = "preset ";
+
+static struct preset *preset_take(struct config *c, const char *name)
 {
-    struct reading *r = arg;
+    struct preset_list *l = &c->presets;
+    for (size_t i = 0; i < l->len; i++)
+        if (!strcmp(l->v[i].name, name))
+            return &l->v[i];
+    l->v = mem_regrow(l->v, l->len + 1, sizeof *l->v);
+    l->v[l->len] = (struct preset){ mem_strdup(name), mem_strdup("") };
+    return &l->v[l->len++];
+}
+
+static void preset_line(struct reading *r, struct preset *p, const char *name,
+                        const char *value)
+{
+    struct chat_settings scratch;
+    struct buf lines = BUF_INIT, whole = BUF_INIT;
+    struct err err;
+    bool system = !strcmp(name, "system");
+    char *before = system && r->system_last ? setting_lines_get(p->lines, name) : NULL;
+    buf_printf(&whole, "%s%s%s", before ? before : "", before ? "\n" : "", value);
+    settings_init(&scratch);
+    buf_str(&lines, p->lines);
+    if (settings_set(&scratch, name, buf_cstr(&whole), &err) < 0) {
+        buf_printf(r->notes, "config: preset %s: %s\n", p->name, err.text);
+    } else {
+        setting_lines_set(&lines, name, buf_cstr(&whole));
+        free(p->lines);
+        p->lines = buf_detach(&lines);
+    }
+    r->system_last = system;
+    settings_release(&scratch);
+    free(before);
+    buf_release(&lines);
+    buf_release(&whole);
+}
+
+static void key_line(struct reading *r, const char *section, const char *name,
+                     const char *value)
+{
     const struct key *key = NULL;
     for (size_t i = 0; !*section && i < sizeof keys / sizeof *keys; i++)
         if (!strcmp(keys[i].name, name))
@@ -188,6 +228,18 @@ static int line_take(void *arg, const char *section, const char *name, const cha
                    *section ? "." : "", name);
     else if (wanted)
         buf_printf(r->notes, "config: %s needs %s, not \"%s\"\n", name, wanted, value);
+}
+
+static int line_take(void *arg, const char *section, const char *name, const char *value)
+{
+    struct reading *r = arg;
+    const size_t n = sizeof preset_section - 1;
+    if (!strncmp(section, preset_section, n) && section[n]) {
+        preset_line(r, preset_take(r->c, section + n), name, value);
+    } else {
+        r->system_last = false;
+        key_line(r, section, name, value);
+    }
     return 1;
 }
 
@@ -223,6 +275,8 @@ int config_load(struct config *c, const char *path, struct buf *notes, struct er
     ini_allow_inline_comments = false;
     struct reading r = { .c = c, .notes = notes };
     int line = ini_parse_string(buf_cstr(&text), line_take, &r);
+    if (c->preset && !preset_find(&c->presets, c->preset))
+        buf_printf(notes, "config: there is no [preset %s]\n", c->preset);
     if (line > 0)
         buf_printf(notes, "config: line %d is no \"key = value\"\n", line);
 out:
@@ -235,6 +289,8 @@ void config_release(struct config *c)
     free(c->model);
     free(c->system);
     free(c->theme);
+    free(c->preset);
+    preset_list_release(&c->presets);
     stop_list_release(&c->stops);
     *c = (struct config){ 0 };
 }

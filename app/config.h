@@ -1,6 +1,7 @@
 /* config.h - the one file that the user edits: $XDG_CONFIG_HOME/tern/config,
  * lines of "key = value", text after # or ; at a line's start is a comment, an
- * indented line goes on with the value above it. The program never writes it.
+ * indented line goes on with the value above it. "[preset NAME]" starts settings
+ * (settings.h) that go by a name. The program never writes it.
  * Thread-safety: one thread. */
 #ifndef APP_CONFIG_H
 #define APP_CONFIG_H
@@ -10,7 +11,7 @@
 
 #include "engine/engine.h"
 
-#include "app/stop.h"
+#include "app/settings.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -26,9 +27,11 @@ struct config {
     enum effort effort;
     enum math_path math;
     struct stop_list stops; /* a line each */
-    char *theme;            /* of ui_themes, or NULL */
-    bool mouse, colours;    /* true unless set */
-    bool start_last;        /* open the last conversation, not a new one */
+    struct preset_list presets;
+    char *preset;        /* of new conversations, or NULL */
+    char *theme;         /* of ui_themes, or NULL */
+    bool mouse, colours; /* true unless set */
+    bool start_last;     /* open the last conversation, not a new one */
 };
 
 /* Defaults, then what the file says. A missing file (or a path of NULL) is

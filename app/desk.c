@@ -5,6 +5,7 @@
 
 #include "app/keep.h"
 #include "app/prefix.h"
+#include "app/setup.h"
 #include "app/signals.h"
 
 #include <stdlib.h>
@@ -13,6 +14,20 @@
 enum { KEEP_MS = 10000 /* for the timeline of the last answer */ };
 enum { CLOSE_MS = 1500 /* a driver may take longer; nothing is lost then */ };
 enum { TIDY_MS = 3000 /* the next program goes on where this one stops */ };
+
+static void desk_setup(struct desk *d)
+{
+    struct chat_settings base;
+    struct buf forced = BUF_INIT;
+    env_settings(d->env, &base);
+    env_forced(d->env, &forced);
+    setup_open(&d->c, &(struct setup_params){ .base = &base,
+                                              .presets = &d->env->conf.presets,
+                                              .preset = d->env->conf.preset,
+                                              .forced = buf_cstr(&forced) });
+    settings_release(&base);
+    buf_release(&forced);
+}
 
 int desk_open(struct desk *d, struct env *env, struct err *err)
 {
@@ -32,7 +47,7 @@ int desk_open(struct desk *d, struct env *env, struct err *err)
     conversation_init(&d->c, d->store, d->worker);
     d->c.log = env->log;
     d->c.lock = d->lock;
-    env_settings(env, &d->c.settings);
+    desk_setup(d);
     prefix_open(&d->c, params.keep_root, env->conf.keep_bytes);
     free(root);
     return 0;

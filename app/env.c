@@ -216,3 +216,43 @@ void env_settings(const struct env *env, struct chat_settings *s)
     };
     stop_list_copy(&s->stops, o->stops.n ? &o->stops : &c->stops);
 }
+
+static void number_line(struct buf *lines, const char *key, double v, bool given)
+{
+    struct buf b = BUF_INIT;
+    if (given) {
+        buf_printf(&b, "%.17g", v);
+        setting_lines_set(lines, key, b.v);
+    }
+    buf_release(&b);
+}
+
+static void choice_line(struct buf *lines, const char *key, int64_t v)
+{
+    if (v >= 0)
+        setting_lines_set(lines, key, v ? "on" : "off");
+}
+
+void env_forced(const struct env *env, struct buf *lines)
+{
+    static const char *const efforts[EFFORT_COUNT] = {
+        [EFFORT_LOW] = "low", [EFFORT_MEDIUM] = "medium", [EFFORT_XHIGH] = "high"
+    };
+    const struct options *o = &env->opt;
+    if (o->system)
+        setting_lines_set(lines, "system", o->system);
+    choice_line(lines, "thinking", o->thinking);
+    choice_line(lines, "preserve_thinking", o->preserve_thinking);
+    if (o->effort != EFFORT_DEFAULT)
+        setting_lines_set(lines, "effort", efforts[o->effort]);
+    number_line(lines, "temperature", o->temperature, o->temperature >= 0);
+    number_line(lines, "top_p", o->top_p, o->top_p >= 0);
+    number_line(lines, "min_p", o->min_p, o->min_p >= 0);
+    number_line(lines, "top_k", (double)o->top_k, o->top_k >= 0);
+    number_line(lines, "repeat_penalty", o->repeat_penalty, !isnan(o->repeat_penalty));
+    number_line(lines, "presence_penalty", o->presence_penalty,
+                !isnan(o->presence_penalty));
+    number_line(lines, "frequency_penalty", o->frequency_penalty,
+                !isnan(o->frequency_penalty));
+    number_line(lines, "max_tokens", (double)o->count, o->count > 0);
+}

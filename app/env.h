@@ -48,6 +48,8 @@ void env_engine_params(const struct env *env, struct engine_params *p);
 uint32_t env_ctx_tokens(const struct env *env);
 /* Sampling, thinking, limits and system prompt into c->settings. */
 void env_settings(const struct env *env, struct chat_settings *s);
+/* What the command line says of these, as lines (settings.h). */
+void env_forced(const struct env *env, struct buf *lines);
 
 /* A conversation as the user names it: a number or "last". */
 int env_chat_id(struct store *st, const char *name, int64_t *id, struct err *err);

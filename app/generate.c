@@ -129,6 +129,7 @@ void generate_start(struct conversation *c, const struct message *path, size_t n
         .sampler = sampler(c),
         .keep_id = last->chat_id,
         .max_tokens = c->settings.max_tokens,
+        .begun = { p->begun[0], p->begun[1] },
         .asked_ns = clock_ns(),
     };
     stop_list_copy(&g.stops, &c->settings.stops);

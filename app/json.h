@@ -74,5 +74,6 @@ const char *json_get_text(const struct json_doc *d, uint32_t v, size_t *n,
 bool json_get_int(const struct json_doc *d, uint32_t v, int64_t min, int64_t max,
                   int64_t *out);
 double json_get_number(const struct json_doc *d, uint32_t v, double def);
+bool json_get_bool(const struct json_doc *d, uint32_t v, bool def);
 
 #endif

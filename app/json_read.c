@@ -399,3 +399,9 @@ double json_get_number(const struct json_doc *d, uint32_t v, double def)
         return def;
     return node->integral ? (double)node->u.integer : node->u.number;
 }
+
+bool json_get_bool(const struct json_doc *d, uint32_t v, bool def)
+{
+    const struct node *node = &d->v[v];
+    return node->kind == JSON_BOOL ? node->u.integer != 0 : def;
+}

@@ -25,6 +25,7 @@ struct lines {
     struct conversation *c;
     struct buf in;      /* read and not used yet */
     struct buf message; /* lines before this one, which ended in a backslash */
+    struct buf files;   /* go before the next message */
     bool interactive;   /* prompts and hints are wanted */
     bool eof, quit;
     bool prompted;  /* the prompt stands there */
@@ -70,20 +71,45 @@ static void input_read(struct lines *l)
     }
 }
 
-static void message_send(struct lines *l)
+/* Where a command has text to type on, there is nothing to type it into: a file
+ * goes before the next line. */
+static void command(struct lines *l, const char *text)
 {
     struct err err;
-    const char *text = buf_cstr(&l->message);
-    if (slash_is(text)) {
-        enum slash_result result = slash_run(l->c, text, &err);
-        l->quit = result == SLASH_QUIT;
-        if (result == SLASH_FAILED)
-            fail(l, &err);
-    } else if (conversation_send(l->c, text, l->message.len, &err) < 0) {
+    struct slash_call call = { .c = l->c };
+    enum slash_result result = slash_run(&call, text, &err);
+    l->quit = result == SLASH_QUIT;
+    if (result == SLASH_FAILED)
+        fail(l, &err);
+    if (result == SLASH_ATTACH) {
+        buf_str(&l->files, call.input);
+        note_printf("%s", call.label);
+    }
+    l->answering = l->answering || conversation_busy(l->c);
+    free(call.input);
+    free(call.label);
+}
+
+static void send(struct lines *l)
+{
+    struct err err;
+    buf_add(&l->files, l->message.v, l->message.len);
+    if (conversation_send(l->c, l->files.v, l->files.len, &err) < 0) {
         fail(l, &err);
     } else {
         l->answering = true;
         l->last = 0;
+    }
+    buf_truncate(&l->files, 0);
+}
+
+static void message_send(struct lines *l)
+{
+    const char *text = buf_cstr(&l->message);
+    if (slash_is(text)) {
+        command(l, text);
+    } else {
+        send(l);
     }
     buf_truncate(&l->message, 0);
     notice_print(l);
@@ -232,6 +258,7 @@ int lines_run(struct desk *d, struct err *err)
     int rc = conversation_finish(l.c, 2000, err);
     buf_release(&l.in);
     buf_release(&l.message);
+    buf_release(&l.files);
     if (rc < 0)
         return -1;
     if (l.signo)

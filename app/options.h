@@ -52,7 +52,7 @@
     X(MATH, "math", 0, MATH, math, "int8|float", "arithmetic of the matrix products")   \
     X(VALIDATE, "validate", 0, FLAG, validate, NULL,                                    \
       "load the Vulkan validation layers")                                              \
-    X(FORMAT, "format", 0, TEXT, format, "md|json", "form of the export")               \
+    X(FORMAT, "format", 0, TEXT, format, "md|json|text", "form of the export")          \
     X(NO_THINKING, "no-thinking", 0, FLAG, no_thinking, NULL, "leave reasoning out")    \
     X(PROMPT, "prompt", 'p', COUNT, prompt, "N", "prompt tokens to measure with")       \
     X(DEPTH, "depth", 'd', COUNT, depth, "N", "tokens already in the context")          \

@@ -2,14 +2,10 @@
  * turn is used. */
 #include "app/prompt.h"
 
-#include "base/buf.h"
 #include "base/mem.h"
-#include "base/utf8.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-enum { TITLE_COLUMNS = 60 };
 
 /* Whether the ids of a message are what the model is to read now. */
 static bool ids_hold(const struct message *m, const struct model_info *info, bool strip)
@@ -74,27 +70,4 @@ void prompt_release(struct prompt *p)
     tokens_release(&p->ids);
     free(p->starts);
     *p = (struct prompt){ 0 };
-}
-
-char *title_from_text(const char *text, size_t n)
-{
-    struct buf title = BUF_INIT;
-    size_t at = 0, columns = 0;
-    while (at < n && strchr(" \t\r\n", text[at]) && text[at])
-        at++;
-    const char *newline = memchr(text + at, '\n', n - at);
-    size_t end = newline ? (size_t)(newline - text) : n;
-    while (end > at && strchr(" \t\r", text[end - 1]) && text[end - 1])
-        end--;
-    while (at < end) {
-        size_t next = utf8_grapheme_next(text, end, at);
-        columns += (size_t)utf8_grapheme_width(text + at, next - at);
-        if (columns >= TITLE_COLUMNS && (next < end || columns > TITLE_COLUMNS)) {
-            buf_str(&title, "\u2026");
-            break;
-        }
-        buf_add(&title, text + at, next - at);
-        at = next;
-    }
-    return buf_detach(&title);
 }

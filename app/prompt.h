@@ -15,6 +15,7 @@ struct prompt {
     struct tokens ids;
     size_t *starts; /* n_turns + 1: where each turn and the answer's header begin */
     size_t n_turns;
+    bool begun[2]; /* the answer and its reasoning have text already */
 };
 
 struct prompt_style {
@@ -32,8 +33,5 @@ const int32_t *prompt_turn(const struct prompt *p, size_t i, size_t *n);
 /* Positions worth a state snapshot: where turns and the answer begin. malloced. */
 size_t *prompt_marks(const struct prompt *p, size_t *n);
 void prompt_release(struct prompt *p);
-
-/* First line with text of a message, shortened to a title; malloced. */
-char *title_from_text(const char *text, size_t n);
 
 #endif

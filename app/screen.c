@@ -92,13 +92,15 @@ int cmd_chat(struct env *env, struct err *err)
     if (desk_show(&d, err) < 0)
         goto out;
     char *history = history_load(d.store);
-    struct buf commands = BUF_INIT;
+    struct buf commands = BUF_INIT, words = BUF_INIT;
     slash_help(&commands);
+    slash_words(&d.c, &words);
     const struct ui_params params = { .mouse = env->conf.mouse,
                                       .theme =
                                           env->conf.colours ? env->conf.theme : "none",
                                       .history = history,
-                                      .commands = buf_cstr(&commands) };
+                                      .commands = buf_cstr(&commands),
+                                      .words = buf_cstr(&words) };
     if (ui_open(&ui, &params, &reason) == 0) {
         rc = screen_run(&d, ui, err);
     } else {
@@ -109,6 +111,7 @@ int cmd_chat(struct env *env, struct err *err)
     }
     free(history);
     buf_release(&commands);
+    buf_release(&words);
 out:
     desk_close(&d);
     return rc;

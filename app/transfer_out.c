@@ -67,6 +67,44 @@ out:
     return rc;
 }
 
+/* ---- plain text ----------------------------------------------------------- */
+
+static void message_text(struct buf *out, const struct message *m, bool thinking)
+{
+    static const char *const names[ROLE_COUNT] = {
+        [ROLE_SYSTEM] = "System", [ROLE_USER] = "You", [ROLE_ASSISTANT] = "Answer"
+    };
+    buf_printf(out, "%s:\n", names[m->role]);
+    if (thinking && m->thinking_bytes) {
+        buf_str(out, "(");
+        buf_add(out, m->thinking, m->thinking_bytes);
+        buf_str(out, ")\n\n");
+    }
+    buf_add(out, m->text, m->text_bytes);
+    buf_str(out, m->text_bytes && m->text[m->text_bytes - 1] == '\n' ? "\n" : "\n\n");
+}
+
+int transfer_text(struct store *st, int64_t chat_id, bool thinking, struct buf *out,
+                  struct err *err)
+{
+    struct chat chat = { 0 };
+    struct message_list path = { 0 };
+    int rc = -1;
+    if (store_chat_get(st, chat_id, &chat, err) < 0 ||
+        store_path(st, chat.leaf_id, &path, err) < 0)
+        goto out;
+    heading_add(out, chat.title);
+    buf_str(out, "\n\n");
+    for (size_t i = 0; i < path.len; i++)
+        message_text(out, &path.v[i], thinking);
+    buf_truncate(out, out->len - 1);
+    rc = 0;
+out:
+    message_list_release(&path);
+    chat_release(&chat);
+    return rc;
+}
+
 /* ---- JSON ---------------------------------------------------------------- */
 
 static void stats_json(struct json_writer *w, const struct message_stats *s)
@@ -87,6 +125,10 @@ static void stats_json(struct json_writer *w, const struct message_stats *s)
     json_number(w, s->prefill_tps);
     json_key(w, "decode_tps");
     json_number(w, s->decode_tps);
+    json_key(w, "thinking_tokens");
+    json_int(w, s->thinking_tokens);
+    json_key(w, "thinking_ms");
+    json_number(w, s->thinking_ms);
     json_close(w, '}');
 }
 
@@ -122,6 +164,10 @@ static void message_json(struct json_writer *w, const struct message *m, bool th
     }
     if (m->n_ids && (thinking || !m->thinking))
         ids_json(w, m);
+    if (m->model) {
+        json_key(w, "model");
+        json_str(w, m->model);
+    }
     if (m->role == ROLE_ASSISTANT)
         stats_json(w, &m->stats);
     json_close(w, '}');
@@ -146,6 +192,10 @@ int transfer_json(struct store *st, int64_t chat_id, bool thinking, struct buf *
     json_str(&w, chat.title);
     json_key(&w, "model");
     json_str(&w, chat.model);
+    json_key(&w, "pinned");
+    json_bool(&w, chat.pinned);
+    json_key(&w, "settings");
+    json_str(&w, chat.settings);
     json_key(&w, "leaf");
     json_int(&w, chat.leaf_id);
     json_key(&w, "messages");
@@ -166,20 +216,25 @@ out:
 
 int cmd_export(struct env *env, struct err *err)
 {
+    static const struct {
+        const char *name;
+        int (*write)(struct store *st, int64_t chat_id, bool thinking, struct buf *out,
+                     struct err *err);
+    } formats[] = { { "md", transfer_markdown },
+                    { "json", transfer_json },
+                    { "text", transfer_text } };
     const char *format = env->opt.format ? env->opt.format : "md";
-    bool thinking = !env->opt.no_thinking;
     struct store *st = NULL;
     struct buf b = BUF_INIT;
     int64_t id;
-    int rc = -1;
-    if (strcmp(format, "md") != 0 && strcmp(format, "json") != 0) {
-        err_set(err, "--format needs md or json, not \"%s\"", format);
-        return -1;
-    }
+    int rc = -1, i = 0;
+    while (i < 3 && strcmp(formats[i].name, format) != 0)
+        i++;
+    if (i == 3)
+        return err_set(err, "--format needs md, json or text, not \"%s\"", format);
     if (env_store(env, &st, err) < 0 || env_chat_id(st, env->opt.args[0], &id, err) < 0)
         goto out;
-    rc = !strcmp(format, "md") ? transfer_markdown(st, id, thinking, &b, err)
-                               : transfer_json(st, id, thinking, &b, err);
+    rc = formats[i].write(st, id, !env->opt.no_thinking, &b, err);
     if (rc == 0)
         out_text(buf_cstr(&b), b.len);
 out:

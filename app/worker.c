@@ -409,6 +409,7 @@ static void generation_run(struct worker *w, const struct generation *g)
     struct run r = { .w = w, .g = g };
     struct tokens kept = { 0 };
     splitter_init(&r.split, w->model, g->ids.v + g->header, g->ids.len - g->header);
+    memcpy(r.split.begun, g->begun, sizeof g->begun);
     stopper_init(&r.stop, &g->stops);
     struct worker_event e = { .kind = EVENT_DONE };
     e.state = generate(&r, &err);

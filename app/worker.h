@@ -30,6 +30,7 @@ struct worker_params {
 struct generation {
     struct tokens ids; /* the prompt; worker_generate takes it over */
     size_t header;     /* where in it the answer's header begins */
+    bool begun[2];     /* answer and reasoning have text already, which goes on */
     struct tokens_marks {
         size_t *v, n; /* where to keep state snapshots; taken over */
     } marks;

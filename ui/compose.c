@@ -21,7 +21,14 @@ static void draw_title(struct core *c, const struct ui_model *m, struct rect r)
     if (c->view != &chat_view)
         title = c->view->title;
     sanitize_line(&b, title, strlen(title));
-    screen_put(&c->screen, span(r.row, r.col, r.col + r.cols), b.v, b.len, STYLE_TITLE);
+    int end = r.col + r.cols;
+    int at = screen_put(&c->screen, span(r.row, r.col, end), b.v, b.len, STYLE_TITLE);
+    buf_truncate(&b, 0);
+    if (c->view == &chat_view && m->setup)
+        sanitize_line(&b, m->setup, strlen(m->setup));
+    int from = end - (int)utf8_width(buf_cstr(&b), b.len);
+    if (b.len && from >= at + 2)
+        screen_put(&c->screen, span(r.row, from, end), b.v, b.len, STYLE_DIM);
     buf_release(&b);
 }
 
@@ -106,8 +113,8 @@ static const struct message *edited_message(const struct core *c,
 {
     for (size_t i = m->n_messages; i-- > 0;) {
         const struct message *msg = &m->messages[i];
-        if (i + m->n_queued < m->n_messages && msg->role == ROLE_USER &&
-            (c->edit_wanted < 0 || msg->id == c->edit_wanted))
+        if (i + m->n_queued < m->n_messages &&
+            (c->edit_wanted < 0 ? msg->role == ROLE_USER : msg->id == c->edit_wanted))
             return msg;
     }
     return NULL;
@@ -126,9 +133,11 @@ static void fetch_edit(struct core *c, const struct ui_model *m)
     }
     if (c->editor.text.len > 0 && !c->editing)
         editor_remember(&c->editor, buf_cstr(&c->editor.text));
-    editor_set(&c->editor, msg->text);
+    input_set(c, msg->text);
     c->editing = msg->id;
-    core_notice(c, "editing: Enter sends a new version, Esc leaves the old one");
+    core_notice(c, msg->role == ROLE_USER
+                       ? "editing: Enter sends a new version, Esc leaves the old one"
+                       : "editing: Enter keeps a new version, Esc leaves the old one");
 }
 
 static const struct message *copied_message(const struct core *c,

@@ -27,9 +27,12 @@ void core_init(struct core *c, const struct ui_params *p)
     *c = (struct core){ .view = &chat_view, .interrupt_ms = -QUIT_WINDOW_MS };
     editor_init(&c->editor);
     editor_init(&c->line);
+    c->editor.pills = &c->pills;
+    c->candidate = c->attach_skip = SIZE_MAX;
     transcript_init(&c->transcript);
     remember_lines(&c->editor, p->history);
     c->commands = mem_strdup(p->commands ? p->commands : "");
+    c->words = mem_strdup(p->words ? p->words : "");
 }
 
 void core_release(struct core *c)
@@ -42,6 +45,10 @@ void core_release(struct core *c)
     list_release(&c->list);
     search_release(&c->search);
     free(c->commands);
+    free(c->words);
+    free(c->sent);
+    pills_release(&c->pills);
+    complete_release(&c->completion);
     buf_release(&c->clipboard);
 }
 
@@ -95,17 +102,26 @@ static bool insert(struct core *c, const char *s, size_t n)
 
 static void paste(struct core *c, struct ui_intent *out)
 {
-    if (!insert(c, buf_cstr(&c->keys.paste), c->keys.paste.len))
+    const char *s = buf_cstr(&c->keys.paste);
+    size_t n = c->keys.paste.len;
+    bool taken = c->view == &chat_view ? input_paste(c, s, n, out) : insert(c, s, n);
+    if (!taken)
         core_notice(c, "the input is full: the paste was not taken");
     else if (c->keys.paste_cut)
         core_notice(c, "the paste was cut at 4 MiB");
     changed(c, out);
 }
 
+static void select_all(struct editor *e)
+{
+    editor_move(e, TO_START);
+    editor_select(e, TO_END);
+}
+
 static bool edit_action(struct editor *e, enum action a)
 {
     static const struct {
-        unsigned char kind; /* 1: move, 2: erase, 3: kill */
+        unsigned char kind; /* 1: move, 2: erase, 3: kill, 4: select */
         unsigned char motion;
     } edits[ACT_COUNT] = {
         [ACT_LEFT] = { 1, TO_LEFT },
@@ -120,6 +136,12 @@ static bool edit_action(struct editor *e, enum action a)
         [ACT_KILL_WORD_RIGHT] = { 3, TO_WORD_RIGHT },
         [ACT_KILL_LINE_END] = { 3, TO_LINE_END },
         [ACT_KILL_LINE_START] = { 3, TO_LINE_START },
+        [ACT_SELECT_LEFT] = { 4, TO_LEFT },
+        [ACT_SELECT_RIGHT] = { 4, TO_RIGHT },
+        [ACT_SELECT_WORD_LEFT] = { 4, TO_WORD_LEFT },
+        [ACT_SELECT_WORD_RIGHT] = { 4, TO_WORD_RIGHT },
+        [ACT_SELECT_LINE_START] = { 4, TO_LINE_START },
+        [ACT_SELECT_LINE_END] = { 4, TO_LINE_END },
     };
     enum motion m = (enum motion)edits[a].motion;
     switch (edits[a].kind) {
@@ -132,6 +154,9 @@ static bool edit_action(struct editor *e, enum action a)
     case 3:
         editor_kill(e, m);
         return true;
+    case 4:
+        editor_select(e, m);
+        return true;
     default:
         break;
     }
@@ -141,6 +166,10 @@ static bool edit_action(struct editor *e, enum action a)
         editor_undo(e);
     else if (a == ACT_REDO)
         editor_redo(e);
+    else if (a == ACT_CUT)
+        editor_cut(e);
+    else if (a == ACT_SELECT_ALL)
+        select_all(e);
     else
         return false;
     return true;
@@ -239,12 +268,16 @@ static void handle_key(struct core *c, const struct key *k, struct ui_intent *ou
     }
     if (types(k) && c->view != &help_view && c->list.mode != LIST_CONFIRM) {
         char s[4];
-        if (!insert(c, s, utf8_encode(k->cp, s)))
+        size_t n = utf8_encode(k->cp, s);
+        input_complete_end(c);
+        if (!pills_in(s, n) && !insert(c, s, n))
             core_notice(c, "the input is full");
         changed(c, out);
         return;
     }
     enum action a = keys_action(k, c->view->place);
+    if (a != ACT_COMPLETE && a != ACT_COMPLETE_BACK)
+        input_complete_end(c);
     if (a != ACT_COPY_CODE)
         c->copy_back = 0;
     if (a != ACT_INTERRUPT)
@@ -271,6 +304,10 @@ bool core_next(struct core *c, int64_t now_ms, struct ui_intent *out)
             handle_key(c, &k, out);
         else if (c->answer)
             c->answer(c->answer_user, &k);
+    }
+    if (out->kind == UI_NONE && c->attaching) {
+        c->attaching = false;
+        input_attach_next(c, out);
     }
     if (out->kind == UI_NONE && c->dirty) {
         c->dirty = false;

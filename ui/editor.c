@@ -24,7 +24,7 @@ static void edit_release(struct edit *d)
 
 void editor_init(struct editor *e)
 {
-    *e = (struct editor){ .goal = -1 };
+    *e = (struct editor){ .goal = -1, .mark = SIZE_MAX };
 }
 
 void editor_release(struct editor *e)
@@ -38,7 +38,9 @@ void editor_release(struct editor *e)
     free(e->draft);
     buf_release(&e->text);
     buf_release(&e->killed);
+    const struct pills *pills = e->pills;
     editor_init(e);
+    e->pills = pills;
 }
 
 static void splice(struct buf *b, size_t at, size_t removed, const char *s, size_t n)
@@ -102,6 +104,7 @@ static void change(struct editor *e, enum editor_op op, size_t at, size_t remove
         buf_add(&d->inserted, s, n);
     splice(&e->text, at, removed, s, n);
     e->cursor = at + n;
+    e->mark = SIZE_MAX;
     e->goal = -1;
     e->last = op;
 }
@@ -118,9 +121,11 @@ void editor_set(struct editor *e, const char *s)
 
 bool editor_insert(struct editor *e, const char *s, size_t n)
 {
-    if (n > EDITOR_BYTES_MAX || e->text.len > EDITOR_BYTES_MAX - n)
+    size_t from = e->cursor, selected = 0;
+    bool replaces = editor_selection(e, &from, &selected);
+    if (n > EDITOR_BYTES_MAX || e->text.len - selected > EDITOR_BYTES_MAX - n)
         return false;
-    change(e, n <= 4 ? OP_TYPE : OP_OTHER, e->cursor, 0, s, n);
+    change(e, n <= 4 && !replaces ? OP_TYPE : OP_OTHER, from, selected, s, n);
     return true;
 }
 
@@ -168,9 +173,31 @@ void editor_move(struct editor *e, enum motion m)
     editor_place(e, target(e, m), -1);
 }
 
+void editor_select(struct editor *e, enum motion m)
+{
+    size_t mark = e->mark != SIZE_MAX ? e->mark : e->cursor;
+    editor_place(e, target(e, m), -1);
+    e->mark = mark != e->cursor ? mark : SIZE_MAX;
+}
+
+bool editor_selection(const struct editor *e, size_t *from, size_t *n)
+{
+    if (e->mark == SIZE_MAX || e->mark == e->cursor || e->mark > e->text.len)
+        return false;
+    *from = e->mark < e->cursor ? e->mark : e->cursor;
+    *n = (e->mark < e->cursor ? e->cursor : e->mark) - *from;
+    return true;
+}
+
+void editor_replace(struct editor *e, size_t at, size_t removed, const char *s, size_t n)
+{
+    change(e, OP_OTHER, at, removed, s, n);
+}
+
 void editor_place(struct editor *e, size_t cursor, int goal)
 {
     e->cursor = cursor <= e->text.len ? cursor : e->text.len;
+    e->mark = SIZE_MAX;
     e->goal = goal;
     e->last = OP_MOVE;
 }
@@ -183,9 +210,22 @@ static size_t range(const struct editor *e, enum motion m, size_t *from)
     return to < e->cursor ? e->cursor - to : to - e->cursor;
 }
 
+bool editor_cut(struct editor *e)
+{
+    size_t from, n;
+    if (!editor_selection(e, &from, &n))
+        return false;
+    buf_truncate(&e->killed, 0);
+    buf_add(&e->killed, e->text.v + from, n);
+    change(e, OP_OTHER, from, n, NULL, 0);
+    return true;
+}
+
 void editor_erase(struct editor *e, enum motion m)
 {
-    size_t from, n = range(e, m, &from);
+    size_t from, n;
+    if (!editor_selection(e, &from, &n))
+        n = range(e, m, &from);
     change(e, OP_ERASE, from, n, NULL, 0);
 }
 

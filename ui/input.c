@@ -5,6 +5,7 @@
 
 #include "base/sanitize.h"
 #include "base/utf8.h"
+#include "ui/pills.h"
 #include "ui/text.h"
 #include "ui/theme.h"
 
@@ -27,9 +28,29 @@ static bool drawable(const char *s, size_t n)
     return true;
 }
 
-/* Columns that the cluster at s takes when it stands at column col. */
-static int glyph_width(const char *s, size_t n, int col)
+/* The label of a pill as it stands in a row. */
+static void label_add(struct buf *b, const struct pill *pill)
 {
+    buf_printf(b, " %s ", pill->label);
+}
+
+static int pill_width(const struct pill *pill, int most)
+{
+    struct buf b = BUF_INIT;
+    label_add(&b, pill);
+    int w = (int)utf8_width(b.v, b.len);
+    buf_release(&b);
+    most = most < PILL_COLS ? most : PILL_COLS;
+    return w < most ? w : most;
+}
+
+/* Columns that the cluster at s takes when it stands at column col of a row. */
+static int glyph_width(const struct editor *e, const char *s, size_t n, int col,
+                       int width)
+{
+    const struct pill *pill = pills_at(e->pills, s, n);
+    if (pill)
+        return pill_width(pill, width);
     if (s[0] == '\t')
         return text_tab(col);
     if (drawable(s, n))
@@ -39,6 +60,16 @@ static int glyph_width(const char *s, size_t n, int col)
     int w = (int)utf8_width(buf_cstr(&b), b.len);
     buf_release(&b);
     return w;
+}
+
+static int pill_draw(struct screen *scr, struct rect r, int col, const struct pill *pill)
+{
+    struct buf b = BUF_INIT;
+    int end = col + pill_width(pill, r.col + r.cols - 1 - col);
+    label_add(&b, pill);
+    screen_put(scr, span(r.row, col, end), b.v, b.len, STYLE_PILL);
+    buf_release(&b);
+    return end;
 }
 
 static int glyph_draw(struct screen *scr, struct rect r, int col, const char *s, size_t n)
@@ -75,7 +106,7 @@ static struct row row_walk(const struct editor *e, int width, size_t at, size_t 
             break;
         }
         size_t end = utf8_grapheme_next(s, e->text.len, at);
-        int w = glyph_width(s + at, end - at, col);
+        int w = glyph_width(e, s + at, end - at, col, width);
         if (col + w > width && at > start) {
             r.next = at;
             break;
@@ -145,12 +176,20 @@ static void row_draw(const struct editor *e, size_t at, size_t end, int col,
 {
     const char *v = buf_cstr(&e->text);
     int origin = col;
+    size_t from = 0, selected = 0;
+    editor_selection(e, &from, &selected);
     while (at < end) {
         size_t next = utf8_grapheme_next(v, end, at);
-        if (v[at] == '\t')
+        const struct pill *pill = pills_at(e->pills, v + at, next - at);
+        int start = col;
+        if (pill)
+            col = pill_draw(s, r, col, pill);
+        else if (v[at] == '\t')
             col += text_tab(col - origin);
         else
             col = glyph_draw(s, r, col, v + at, next - at);
+        if (at >= from && at < from + selected)
+            screen_restyle(s, span(r.row, start, col), STYLE_SELECTED);
         at = next;
     }
 }
@@ -186,7 +225,7 @@ static size_t byte_at_col(const struct editor *e, int width, size_t at, int goal
     int col = 0;
     while (at < r.end) {
         size_t end = utf8_grapheme_next(s, e->text.len, at);
-        int w = glyph_width(s + at, end - at, col);
+        int w = glyph_width(e, s + at, end - at, col, width);
         /* The end of a wrapped row is the start of the next one. */
         if (col + w > goal || (wrapped && end >= r.end))
             break;
@@ -194,6 +233,21 @@ static size_t byte_at_col(const struct editor *e, int width, size_t at, int goal
         at = end;
     }
     return at;
+}
+
+size_t input_at(const struct input *in, const struct editor *e, const char *prompt,
+                struct rect r, int row, int col)
+{
+    int width = row_width(prompt, r.cols);
+    size_t at = in->top;
+    for (int i = r.row; i < row; i++) {
+        size_t next = row_walk(e, width, at, SIZE_MAX).next;
+        if (next == SIZE_MAX)
+            return e->text.len;
+        at = next;
+    }
+    col -= r.col + r.cols - 1 - width;
+    return byte_at_col(e, width, at, col > 0 ? col : 0);
 }
 
 bool input_move_row(struct editor *e, const char *prompt, int cols, int delta)

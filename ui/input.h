@@ -19,6 +19,9 @@ int input_rows(const struct editor *e, const char *prompt, int cols, int most);
 /* Draws the text and sets the screen's cursor; scrolls to show the cursor. */
 void input_draw(struct input *in, const struct editor *e, const char *prompt,
                 struct screen *s, struct rect r);
+/* The byte that stands at a place of the screen, or the nearest to it. */
+size_t input_at(const struct input *in, const struct editor *e, const char *prompt,
+                struct rect r, int row, int col);
 /* Moves the cursor a row up (-1) or down (+1); false at the edge. */
 bool input_move_row(struct editor *e, const char *prompt, int cols, int delta);
 

@@ -17,20 +17,26 @@ enum key_place {
     ANYWHERE = 15,
 };
 
-#define ACTIONS(X)                                                                    \
-    X(NONE)                                                                           \
-    X(ENTER)                                                                          \
-    X(NEWLINE)                                                                        \
-    X(ESCAPE)                                                                         \
-    X(INTERRUPT) X(END_OF_INPUT) X(SUSPEND) X(REPAINT) X(MOUSE) X(HELP) X(LIST)       \
-        X(SEARCH) X(NEW) X(REGENERATE) X(EDIT) X(VERSION_PREV) X(VERSION_NEXT)        \
-            X(THINKING) X(COPY) X(COPY_CODE) X(PAGE_UP) X(PAGE_DOWN) X(LINE_UP)       \
-                X(LINE_DOWN) X(TOP) X(BOTTOM) X(MESSAGE_PREV) X(MESSAGE_NEXT) X(LEFT) \
-                    X(RIGHT) X(WORD_LEFT) X(WORD_RIGHT) X(HOME) X(END) X(UP) X(DOWN)  \
-                        X(LINE_START) X(LINE_END) X(ERASE_LEFT) X(ERASE_RIGHT)        \
-                            X(KILL_WORD_LEFT) X(KILL_WORD_RIGHT) X(KILL_LINE_END)     \
-                                X(KILL_LINE_START) X(YANK) X(UNDO) X(REDO) X(RENAME)  \
-                                    X(REMOVE) X(PIN)
+#define ACTIONS(X)                                                                       \
+    X(NONE)                                                                              \
+    X(ENTER)                                                                             \
+    X(NEWLINE)                                                                           \
+    X(ESCAPE)                                                                            \
+    X(INTERRUPT)                                                                         \
+    X(END_OF_INPUT)                                                                      \
+    X(SUSPEND) X(REPAINT) X(MOUSE) X(HELP) X(LIST) X(SEARCH) X(NEW) X(REGENERATE)        \
+        X(EDIT) X(VERSION_PREV) X(VERSION_NEXT) X(THINKING) X(COPY) X(COPY_CODE)         \
+            X(PAGE_UP) X(PAGE_DOWN) X(LINE_UP) X(LINE_DOWN) X(TOP) X(BOTTOM)             \
+                X(MESSAGE_PREV) X(MESSAGE_NEXT) X(LEFT) X(RIGHT) X(WORD_LEFT)            \
+                    X(WORD_RIGHT) X(HOME) X(END) X(UP) X(DOWN) X(LINE_START) X(LINE_END) \
+                        X(ERASE_LEFT) X(ERASE_RIGHT) X(KILL_WORD_LEFT)                   \
+                            X(KILL_WORD_RIGHT) X(KILL_LINE_END) X(KILL_LINE_START)       \
+                                X(YANK) X(UNDO) X(REDO) X(SELECT_LEFT) X(SELECT_RIGHT)   \
+                                    X(SELECT_WORD_LEFT) X(SELECT_WORD_RIGHT)             \
+                                        X(SELECT_LINE_START) X(SELECT_LINE_END)          \
+                                            X(SELECT_ALL) X(CUT) X(COMPLETE)             \
+                                                X(COMPLETE_BACK) X(OPEN_TEXT) X(EDITOR)  \
+                                                    X(RENAME) X(REMOVE) X(PIN)
 
 #define ACTION_ROW(name) ACT_##name,
 enum action { ACTIONS(ACTION_ROW) ACT_COUNT };

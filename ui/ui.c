@@ -142,12 +142,24 @@ bool ui_next(struct ui *ui, struct ui_intent *intent)
 
 void ui_set_input(struct ui *ui, const char *text)
 {
-    editor_set(&ui->core.editor, text);
+    input_set(&ui->core, text);
+}
+
+void ui_attach(struct ui *ui, const char *label, const char *text)
+{
+    input_attach(&ui->core, label, text);
+    ui->core.dirty = true;
+}
+
+void ui_label(struct ui *ui, int64_t id, const char *label)
+{
+    pills_label(&ui->core.pills, (size_t)id, label);
+    ui->core.dirty = true;
 }
 
 char *ui_input(const struct ui *ui)
 {
-    return mem_strdup(buf_cstr(&ui->core.editor.text));
+    return input_text(&ui->core);
 }
 
 void ui_set_hits(struct ui *ui, const struct ui_hit *hits, size_t n)

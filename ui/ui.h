@@ -19,7 +19,8 @@ struct ui_params {
     bool mouse;
     const char *theme;    /* of ui_themes; NULL: "16" */
     const char *history;  /* newline-separated earlier inputs, oldest first, or NULL */
-    const char *commands; /* lines of the help screen about slash commands, or NULL */
+    const char *commands; /* lines "/name ARGUMENT  help" of slash commands, or NULL */
+    const char *words;    /* lines "/name word word" of what may come after, or NULL */
 };
 
 /* Takes over the terminal. Fails with a clear line where it cannot (no tty,
@@ -59,6 +60,7 @@ struct ui_model {
     size_t n_chats;
     struct ui_status status;
     const char *notice; /* one line above the input, or NULL */
+    const char *setup;  /* what differs from the usual settings, or NULL */
 };
 
 /* Redraws what changed. Cost does not depend on the conversation's length. */
@@ -82,7 +84,10 @@ void ui_draw(struct ui *ui, const struct ui_model *m);
     X(EDIT)       /* id: the user message, text: its new version */           \
     X(SIBLING)    /* id: message, delta: -1 or +1 */                          \
     X(SEARCH)     /* text: words; answer with ui_set_hits */                  \
-    X(COMMAND)    /* text: a slash command that the UI does not handle */
+    X(COMMAND)    /* text: a slash command that the UI does not handle */     \
+    X(ATTACH)     /* text: a file for the message; answer with ui_attach */   \
+    X(LABEL)      /* text: of a long paste, id; answer with ui_label */       \
+    X(EDITOR)     /* text: to be edited elsewhere; answer with ui_set_input */
 #define UI_INTENT_ROW(name) UI_##name,
 enum ui_intent_kind { UI_INTENTS(UI_INTENT_ROW) };
 #undef UI_INTENT_ROW
@@ -106,6 +111,10 @@ bool ui_next(struct ui *ui, struct ui_intent *intent);
 int ui_timeout_ms(const struct ui *ui);
 /* Puts text into the input box (a message that could not be sent). */
 void ui_set_input(struct ui *ui, const char *text);
+/* Puts a long text into the message, shown as its label; label NULL: what was asked
+ * for with UI_ATTACH cannot be had. */
+void ui_attach(struct ui *ui, const char *label, const char *text);
+void ui_label(struct ui *ui, int64_t id, const char *label);
 /* What the input box holds; malloced. */
 char *ui_input(const struct ui *ui);
 

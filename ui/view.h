@@ -3,10 +3,12 @@
 #ifndef UI_VIEW_H
 #define UI_VIEW_H
 
+#include "ui/complete.h"
 #include "ui/editor.h"
 #include "ui/input.h"
 #include "ui/keys.h"
 #include "ui/layout.h"
+#include "ui/pills.h"
 #include "ui/screen.h"
 #include "ui/theme.h"
 #include "ui/transcript.h"
@@ -74,11 +76,19 @@ struct core {
     struct editor editor; /* the message */
     struct editor line;   /* filter, title, search words */
     struct input input, line_input;
+    struct pills pills; /* in the message */
+    char *sent;         /* what was sent last, as it stood in the input, or NULL */
+    struct completion completion;   /* candidates that Tab goes through */
+    size_t candidate;               /* the one in the input, SIZE_MAX: none yet */
+    bool attaching;                 /* look for the next @file */
+    size_t attach_at, attach_bytes; /* the @file that was asked for */
+    size_t attach_skip;             /* one that could not be had, SIZE_MAX: none */
     struct transcript transcript;
     struct list_state list;
     struct search_state search;
     int help_top;
     char *commands; /* the caller's lines of the help screen */
+    char *words;    /* and what may come after them */
     int64_t now_ms;
     int64_t interrupt_ms; /* last Ctrl+C on an empty input */
     char notice[160];     /* the UI's own, until the next key */
@@ -117,6 +127,20 @@ struct editor *core_editor(struct core *c);
 void core_line_set(struct core *c, const char *text);
 /* Sends, or asks for, what the message input holds. */
 void chat_enter(struct core *c, struct ui_intent *out);
+/* ---- the message input (view_input.c) ---- */
+/* Asks for the next file that an @ names; false if there is none. */
+bool input_attach_next(struct core *c, struct ui_intent *out);
+/* The file is there, or (label NULL) cannot be had. */
+void input_attach(struct core *c, const char *label, const char *text);
+/* A paste: long ones become a pill, whose label the caller completes. */
+bool input_paste(struct core *c, const char *s, size_t n, struct ui_intent *out);
+void input_complete(struct core *c, int delta);
+void input_complete_end(struct core *c);
+/* Puts the text of the pill at the cursor, else of the last one, into the input. */
+void input_open_pill(struct core *c);
+/* What the input holds, pills as their texts; malloced. */
+char *input_text(const struct core *c);
+void input_set(struct core *c, const char *text);
 void list_release(struct list_state *l);
 void search_release(struct search_state *s);
 void search_set(struct search_state *s, const struct ui_hit *hits, size_t n);

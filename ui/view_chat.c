@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "ui/theme.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static void draw_welcome(struct core *c, struct rect r)
@@ -65,18 +66,23 @@ static bool local_command(struct core *c, const char *s, struct ui_intent *out)
     return true;
 }
 
-/* A slash starts a command only when a word follows: "/usr/bin" is text. */
+/* A slash starts a command only when a word follows: "/usr/bin" is text. Only one
+ * command takes several lines. */
 static bool is_command(const char *s)
 {
     size_t n = strspn(s + (*s == '/'), "abcdefghijklmnopqrstuvwxyz-");
-    return *s == '/' && n > 0 && (s[1 + n] == 0 || s[1 + n] == ' ') && !strchr(s, '\n');
+    return *s == '/' && n > 0 && (s[1 + n] == 0 || s[1 + n] == ' ') &&
+           (!strchr(s, '\n') || !strncmp(s, "/system ", 8));
 }
 
 static void take_input(struct core *c, struct ui_intent *out)
 {
-    out->text = mem_strdup(buf_cstr(&c->editor.text));
-    editor_remember(&c->editor, out->text);
+    free(c->sent);
+    c->sent = mem_strdup(buf_cstr(&c->editor.text));
+    out->text = input_text(c);
+    editor_remember(&c->editor, c->sent);
     editor_set(&c->editor, "");
+    c->attach_skip = SIZE_MAX;
     transcript_to_end(&c->transcript);
 }
 
@@ -95,6 +101,8 @@ void chat_enter(struct core *c, struct ui_intent *out)
         }
         return;
     }
+    if (input_attach_next(c, out))
+        return;
     if (c->generating && c->editing) {
         core_notice(c, "the answer is still being written: Esc stops it");
         return;
@@ -107,7 +115,9 @@ void chat_enter(struct core *c, struct ui_intent *out)
 
 static void escape(struct core *c, struct ui_intent *out)
 {
-    if (c->editing) {
+    if (c->editor.mark != SIZE_MAX) {
+        c->editor.mark = SIZE_MAX;
+    } else if (c->editing) {
         c->editing = 0;
         editor_set(&c->editor, "");
     } else if (c->generating) {
@@ -134,11 +144,10 @@ static void regenerate(struct core *c, struct ui_intent *out)
 
 static void edit(struct core *c)
 {
-    bool selected = c->transcript.selected && c->selected_role == ROLE_USER;
     if (c->generating)
         core_notice(c, "the answer is still being written: Esc stops it");
     else
-        c->edit_wanted = selected ? c->transcript.selected : -1;
+        c->edit_wanted = c->transcript.selected ? c->transcript.selected : -1;
     c->stale = c->edit_wanted != 0;
 }
 
@@ -226,6 +235,16 @@ static void act(struct core *c, enum action a, struct ui_intent *out)
     case ACT_VERSION_PREV:
     case ACT_VERSION_NEXT:
         sibling(c, a == ACT_VERSION_PREV ? -1 : 1, out);
+        break;
+    case ACT_COMPLETE:
+    case ACT_COMPLETE_BACK:
+        input_complete(c, a == ACT_COMPLETE ? 1 : -1);
+        break;
+    case ACT_OPEN_TEXT:
+        input_open_pill(c);
+        break;
+    case ACT_EDITOR:
+        *out = (struct ui_intent){ .kind = UI_EDITOR, .text = input_text(c) };
         break;
     case ACT_COPY:
     case ACT_COPY_CODE:

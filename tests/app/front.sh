@@ -123,6 +123,117 @@ t_queue_elsewhere() {
     [ "$(tern ls | wc -l)" = 2 ] || fail "$(tern ls)"
 }
 
+# ---- branches and settings ------------------------------------------------------
+
+t_undo_redo() {
+    shell 80 24 "FAKE_ANSWERS='first|second|third'"
+    start
+    say 'one'; see '^first'; say 'two'; see '^second'
+    say '/undo'; see '^> two'; gone '^second'
+    keys C-u; say '/redo'; see '^second'
+    say '/undo'; see '^> two'; type ' changed'; keys Enter; see '^third'; see 'version 2 of 2'
+    keys M-Left; see '^second'; see 'version 1 of 2'; keys M-Right; see '^third'
+    say '/fork'; see 'one \(fork\)'; keys C-d; left
+    [ "$(tern ls | wc -l)" = 2 ] || fail "$(tern ls)"
+}
+
+t_continue() {
+    shell 80 24 FAKE_STEP_MS=40 "FAKE_ANSWERS='an answer that goes on for long enough to be stopped| and its end'"
+    start
+    say 'one'; see 'an answer'; keys Escape; see '\[stopped\]'
+    say '/continue'; see 'and its end'; not_see 'stopped'; not_see 'version'
+    keys C-d; left
+}
+
+t_edit_answer() {
+    shell 80 24 "FAKE_ANSWERS='wrong|next'"
+    start
+    say 'one'; see '^wrong'
+    keys M-Up M-e; see 'edit> wrong'; keys C-u; say 'right'; see '^right'; see 'version 2 of 2'
+    see ready; say 'two'; see '^next'
+    keys C-d; left
+}
+
+# What a change of the system prompt costs is said before it is paid.
+t_system() {
+    shell 80 24 FAKE_PREFILL_US=20000 "FAKE_ANSWERS='first'"
+    start -s 'Be-brief.'
+    say 'a question that is long enough to be worth it'; see '^first'
+    see 'Be-brief'
+    say '/system'; see '^> /system Be-brief'; keys C-u
+    say '/system Be-long.'; see 'reads [0-9]+ tokens again, some [0-9]+ s; Enter once more'
+    see '^> /system Be-long'; see 'Be-brief'
+    keys Enter; see '^Be-long'; see 'version 2 of 2'; see '^first'
+    keys M-Up M-Up M-Up M-e; see 'edit> Be-long'; keys C-u; say 'Edited.'; see '^Edited'
+    keys C-d; left
+}
+
+t_presets() {
+    shell 100 24 "FAKE_ANSWERS='first'"
+    mkdir -p "$HOME/.config/tern"
+    printf '[preset coder]\nsystem = Write-code.\ntemperature = 0.1\n[preset poet]\ntemperature = 1.5\n' > "$HOME/.config/tern/config"
+    start
+    type '/preset '; keys Tab Tab; see '^> /preset none|^> /preset coder'; keys C-u
+    say '/preset'; see 'presets: coder, poet, none'
+    say '/preset coder'; see 'coder: temperature 0.1'
+    say 'one'; see '^Write-code'; see '^first'
+    say '/set top_k 7'; see 'coder: top_k 7'
+    say '/temp 9999'; see 'temperature needs a number'; keys C-c
+    keys C-n; see 'Type a message'; not_see 'coder'
+    keys C-d; left
+    start -c last; see 'coder: top_k 7'
+    say '/preset none'; gone 'coder'; say '/set'; see 'all as the model recommends'
+    keys C-d; left
+    start --temp 0 -c last; see 'temperature 0'; keys C-d; left
+}
+
+# ---- the input --------------------------------------------------------------------
+
+t_files() {
+    shell 100 30 "FAKE_ANSWERS='first'"
+    printf 'alpha\nbeta\n' > "$HOME/note.txt"; printf 'a\0b' > "$HOME/binary"
+    keys "cd '$HOME'; clear" Enter; start
+    say '/file note.txt'; see 'note.txt: 2 lines, 11 bytes, 11 tokens'; see 'Enter sends'
+    say 'What is it?'; see '^note.txt:$'; see '^alpha'; see 'What is it'; see '^first'
+    type 'see @no'; keys Tab; see '^> see @note.txt'; keys Enter
+    see 'note.txt: 2 lines'; keys Enter; see '^see'
+    say 'see @binary'; see 'binary is no text'; see '^> see @binary'; keys Enter; see '^see @binary'
+    say '/file nowhere'; see 'nowhere'; keys C-c; see cleared
+    type '/ex'; keys Tab; see '^> /export'; type 'out.md'; keys Enter; see 'written to out.md'
+    grep -q '^## User' "$HOME/out.md" || fail "$(cat "$HOME/out.md")"
+    [ "$(stat -c %a "$HOME/out.md")" = 600 ] || fail "mode $(stat -c %a "$HOME/out.md")"
+    keys C-d; left
+}
+
+t_editor() {
+    shell 80 24 "FAKE_ANSWERS='first'" FAKE_STEP_MS=30
+    # shellcheck disable=SC2016
+    printf '#!/bin/sh\ncat "$1" > "%s/seen"; echo "$1" > "%s/where"; stat -c %%a "$1" >> "%s/where"; printf "from the\\neditor\\n" > "$1"\n' "$HOME" "$HOME" "$HOME" > "$HOME/ed.sh"
+    chmod +x "$HOME/ed.sh"; keys "export VISUAL=$HOME/ed.sh; clear" Enter; start
+    type 'some text'; see '^> some text'; keys C-g; see '^> from the'; see '^  editor'
+    [ "$(cat "$HOME/seen")" = 'some text' ] || fail "$(cat "$HOME/seen")"
+    [ "$(tail -1 "$HOME/where")" = 600 ] || fail "$(cat "$HOME/where")"
+    [ ! -e "$(head -1 "$HOME/where")" ] || fail 'the file is still there'
+    keys Enter; see '^first'
+    printf '#!/bin/sh\nexit 3\n' > "$HOME/ed.sh"
+    type 'kept'; keys C-g; see 'the editor .* failed'; see '^> kept'
+    printf '#!/bin/sh\nsleep 1; echo done > "$1"\n' > "$HOME/ed.sh"
+    keys C-u; say 'two'; see 'writing|first'; keys C-g; see '^> done'; see ready
+    keys C-c C-d; left
+}
+
+t_import() {
+    shell 80 24 "FAKE_ANSWERS='first'"
+    printf '[{"title":"Evil \\u001b]0;owned\\u0007","messages":[{"role":"user","content":"\\u001b[2Jq"},{"role":"assistant","content":"a"}]}]' > "$HOME/in.json"
+    start
+    say "/import $HOME/in.json"; see 'Evil \\x1b\]0;owned'; see '^\\x1b\[2Jq'; see '1 conversation added'
+    say '/import nowhere.json'; see 'nowhere.json'; keys C-c
+    say '/title A better one'; see '^A better one'; say '/pin'; see 'pinned to the top'
+    keys C-o; see '^\*\^ A better one'; keys M-p; see '^\*  A better one'; keys Escape
+    [ "$(mux display -p -t chat '#{pane_title}')" != owned ] || fail 'the title was set'
+    keys C-d; left
+}
+
 for t in $(declare -F | sed -n 's/^declare -f \(t_.*\)/\1/p'); do
     case $t in *"${1:-}"*) ;; *) continue ;; esac
     problems=

@@ -48,7 +48,8 @@ static void test_values(void)
                  "top_k=20\ntop_p=0.8\nmin_p = 0.05\nmouse = off\ncolours=no\n"
                  "thinking = on\nmath=float\nstart = last\nsnapshots_gb = 0.5\ndevice=2\n"
                  "stop = END\nstop = a\\nb\nrepeat_penalty = 1.1\n"
-                 "presence_penalty = -0.5\ntheme = dark\neffort = medium\npreserve_thinking = off\n"
+                 "presence_penalty = -0.5\ntheme = dark\neffort = "
+                 "medium\npreserve_thinking = off\n"
                  "system = You are terse ; and # exact.\n   Answer in one line.\n",
                  &notes) == 0);
     CHECK_STR(buf_cstr(&notes), "");
@@ -67,11 +68,48 @@ static void test_values(void)
     buf_release(&notes);
 }
 
+static void test_presets(void)
+{
+    struct config c;
+    struct buf notes = BUF_INIT;
+    REQUIRE(load(&c,
+                 "preset = coder\ntemperature = 0.9\n"
+                 "[preset coder]\nsystem = You write C.\n  No other language.\n"
+                 "temperature = 0.2\nstop = END\nstop = FIN\n"
+                 "[preset two words]\nthinking = on\ntop_p = 2\ncolour = red\n",
+                 &notes) == 0);
+    REQUIRE(c.presets.len == 2);
+    CHECK_STR(c.preset, "coder");
+    CHECK(c.temperature == 0.9);
+    const struct preset *p = preset_find(&c.presets, "coder");
+    REQUIRE(p);
+    char *system = setting_lines_get(p->lines, "system");
+    CHECK_STR(system, "You write C.\nNo other language.");
+    free(system);
+    struct chat_settings s;
+    settings_init(&s);
+    settings_apply(&s, p->lines);
+    CHECK(s.temperature == 0.2 && s.stops.n == 2);
+    settings_release(&s);
+    CHECK_STR(preset_find(&c.presets, "two words")->lines, "thinking = on\n");
+    CHECK(strstr(buf_cstr(&notes),
+                 "config: preset two words: top_p needs a number from 0 "
+                 "to 1, not \"2\"\n"));
+    CHECK(strstr(notes.v, "there is no setting \"colour\""));
+    config_release(&c);
+    buf_truncate(&notes, 0);
+    REQUIRE(load(&c, "preset = coder\n", &notes) == 0);
+    CHECK_STR(buf_cstr(&notes), "config: there is no [preset coder]\n");
+    config_release(&c);
+    buf_release(&notes);
+}
+
 static void test_notes(void)
 {
     struct config c;
     struct buf notes = BUF_INIT;
-    REQUIRE(load(&c, "top_k = 300\ntheme = pink\neffort = most\npresence_penalty = 3\n", &notes) == 0);
+    REQUIRE(load(&c, "top_k = 300\ntheme = pink\neffort = most\npresence_penalty = 3\n",
+                 &notes) == 0);
     CHECK_STR(buf_cstr(&notes),
               "config: top_k needs a number from 0 to 256, not \"300\"\n"
               "config: theme needs 16, dark, light or none, not \"pink\"\n"
@@ -123,5 +161,5 @@ static void test_unreadable(void)
     unlink(path);
 }
 
-TEST_MAIN(T(test_missing_is_fine), T(test_values), T(test_notes), T(test_long_line),
-          T(test_unreadable))
+TEST_MAIN(T(test_missing_is_fine), T(test_values), T(test_presets), T(test_notes),
+          T(test_long_line), T(test_unreadable))

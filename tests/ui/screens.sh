@@ -123,8 +123,9 @@ t_paste() {
     not_see 'Assistant'
     keys C-c; see 'cleared'
     for i in $(seq 20000); do echo "line $i with some words"; done > "$work/p"
-    tm load-buffer "$work/p"; paste; see 'line 20000'
-    not_see 'Assistant'; keys Up; sleep 0.1; keys 'edited'; see 'edited'
+    tm load-buffer "$work/p"; paste; see 'pasted: 20,000 lines'
+    not_see 'Assistant'; keys M-v; see 'line 20000'
+    keys Up; sleep 0.1; keys 'edited'; see 'edited'
     keys C-c; see 'cleared'; keys C-d; check_left 0
 }
 
