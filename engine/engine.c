@@ -2,6 +2,7 @@
 #include "engine/device_model.h"
 
 #include "base/mem.h"
+#include "engine/selftest.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,7 +75,9 @@ int engine_open(struct engine **out, const struct model *m, const struct engine_
     if (choose_tiles(e, p, err) < 0 || engine_check_memory(e, p->ctx_tokens, err) < 0 ||
         device_weights_open(&e->weights, e->gpu, m, &progress, err) < 0 ||
         gguf_check(m->file, true, err) < 0 ||
-        choose_math(e, p->math, err) < 0)
+        choose_math(e, p->math, err) < 0 ||
+        (p->tested_folder &&
+         selftest_once(e, p->tested_folder, !p->tested_read_only, err) < 0))
         goto fail;
     *out = e;
     return 0;

@@ -128,6 +128,14 @@ struct device_info {
  * *chosen gets the index that engine_open would take, -1 for none. */
 int device_list(struct device_info *out, size_t max, size_t *n, int *chosen,
                 struct err *err);
+/* A kernel's result on small inputs against the plain C reference: its largest
+ * error, relative to the values, and what rounding may make of it. */
+typedef void device_test_fn(void *arg, const char *kernel, double error, double allowed);
+/* Tests every kernel on a device (index + 1 in device_list order, 0: the chosen
+ * one), in the shapes that passes use there; each, if not NULL, hears of every
+ * result. -1 with the reason: the first kernel that computes wrongly, or what
+ * failed. */
+int device_test(int device, device_test_fn *each, void *arg, struct err *err);
 
 /* ---- engine ------------------------------------------------------------ */
 
@@ -146,6 +154,10 @@ struct engine_params {
     uint32_t ctx_tokens;   /* of the session to come, the memory of which is checked
                             * for too; 0: as session_open chooses */
     bool validate;         /* load the Vulkan validation layers */
+    const char *tested_folder; /* a device that was not tested yet with this driver
+                            * and kernels is, and if it computes wrongly refused; in
+                            * files here it is remembered. NULL: it is not tested */
+    bool tested_read_only; /* nothing is remembered there */
     void (*progress)(void *arg, uint64_t done_bytes, uint64_t total_bytes);
     void *arg;
 };

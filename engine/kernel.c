@@ -4,6 +4,8 @@
 
 #include "shaders/spirv.h"
 
+#include <xxhash.h>
+
 #define MODULE(spv, n, written, push)                                      \
     {                                                                      \
         .name = #spv, .spirv = spv_##spv, .spirv_bytes = sizeof spv_##spv, \
@@ -85,4 +87,24 @@ const struct gpu_module *kernel_tile_module(enum device_format f, bool matrix,
 const struct gpu_module *kernel_embed_module(enum device_format f)
 {
     return &embeds[f];
+}
+
+static uint64_t fingerprint_add(uint64_t sum, const struct gpu_module *m, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        sum = XXH3_64bits_withSeed(m[i].spirv, m[i].spirv_bytes, sum);
+    return sum;
+}
+
+uint64_t kernel_fingerprint(void)
+{
+    uint64_t sum = fingerprint_add(0, kernels, KERNEL_COUNT);
+    sum = fingerprint_add(sum, embeds, FORMAT_COUNT);
+    for (int f = 0; f < FORMAT_COUNT; f++)
+        for (int i = 0; i < 2; i++) {
+            sum = fingerprint_add(sum, products[f][i], EPILOGUE_COUNT);
+            sum = fingerprint_add(sum, &experts[f][i][EPILOGUE_RESIDUAL], 2);
+            sum = fingerprint_add(sum, tiles[f][i], EPILOGUE_COUNT);
+        }
+    return sum;
 }

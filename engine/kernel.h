@@ -153,5 +153,7 @@ const struct gpu_module *kernel_experts_module(enum device_format f, bool int8,
 const struct gpu_module *kernel_tile_module(enum device_format f, bool matrix,
                                             enum epilogue e);
 const struct gpu_module *kernel_embed_module(enum device_format f);
+/* Of all of them. */
+uint64_t kernel_fingerprint(void);
 
 #endif

@@ -18,6 +18,7 @@ static const int reasons[FAULT_KINDS] = {
     [FAULT_RENAME] = EIO,  [FAULT_MAP] = ENOMEM,   [FAULT_SQL] = ENOSPC,
     [FAULT_DEVICE_ALLOC] = ENOMEM, [FAULT_DEVICE_SUBMIT] = ENOMEM,
     [FAULT_DEVICE_WAIT] = ENOMEM,  [FAULT_DEVICE_LOST] = EIO,
+    [FAULT_DEVICE_WRONG] = EIO,
 };
 
 void fault_arm(enum fault_kind kind, unsigned n)

@@ -25,6 +25,7 @@ enum fault_kind {
     FAULT_DEVICE_SUBMIT, /* the device takes no work now; it may later */
     FAULT_DEVICE_WAIT,   /* waiting fails while the device goes on */
     FAULT_DEVICE_LOST,   /* found out when waiting for work */
+    FAULT_DEVICE_WRONG,  /* a result that a self-test reads is another one */
     FAULT_KINDS
 };
 
