@@ -21,12 +21,66 @@ void delta_chunk_scratch(const struct delta_tuning *t, const struct push_delta *
     bytes[DELTA_PACE] = padded * p->n_v * 2 * 4;
 }
 
-uint32_t delta_chunk_shared(const struct delta_tuning *t)
+/* ---- the scan's workgroups ----------------------------------------------- */
+
+struct scan {
+    uint32_t columns, heads;
+};
+
+static uint32_t scan_shared(const struct delta_tuning *t, struct scan s)
+{
+    return s.heads * s.columns * (STATE_DIM + t->chunk) * 4;
+}
+
+static uint32_t scan_size(const struct delta_tuning *t, struct scan s)
+{
+    return s.heads * (s.columns / 4) * (2 * t->chunk / t->rows);
+}
+
+static bool scan_fits(const struct delta_tuning *t, const struct push_delta *p,
+                      struct scan s)
+{
+    return p->n_v / p->n_k % s.heads == 0 &&
+           (!t->most_shared || scan_shared(t, s) <= t->most_shared) &&
+           (!t->most_size || scan_size(t, s) <= t->most_size);
+}
+
+/* First how many columns the busiest compute unit works on, then how much it
+ * reads: keys, queries and keys again are three times as much as what a head
+ * has of its own. */
+static uint64_t scan_cost(const struct delta_tuning *t, const struct push_delta *p,
+                          struct scan s)
+{
+    uint32_t groups = p->n_v * STATE_DIM / (s.columns * s.heads);
+    uint64_t busiest = t->units ? divide_up(groups, t->units) : groups;
+    return busiest * s.columns * s.heads << 32 | busiest * (3 + s.heads);
+}
+
+static struct scan scan_choose(const struct delta_tuning *t, const struct push_delta *p)
+{
+    struct scan best = { t->columns, t->heads }, s = best;
+    if (!t->units && scan_fits(t, p, best))
+        return best;
+    uint64_t least = UINT64_MAX;
+    for (s.columns = t->columns; s.columns >= 4; s.columns /= 2)
+        for (s.heads = t->heads; s.heads >= 1; s.heads--) {
+            uint64_t cost = scan_cost(t, p, s);
+            if (scan_fits(t, p, s) && cost < least) {
+                best = s;
+                least = cost;
+            }
+        }
+    return best;
+}
+
+uint32_t delta_chunk_shared(const struct delta_tuning *t, const struct push_delta *p)
 {
     uint32_t solve = t->chunk * t->chunk * 4 + t->chunk * 16;
-    uint32_t scan = (STATE_DIM + 2 * t->chunk) * t->columns * 4;
+    uint32_t scan = scan_shared(t, scan_choose(t, p));
     return solve > scan ? solve : scan;
 }
+
+/* ---- the steps ----------------------------------------------------------- */
 
 static void set_spec(struct delta_step *s, uint32_t n, const uint32_t *spec)
 {
@@ -55,31 +109,15 @@ static void solve_step(struct delta_step *s, const struct delta_tuning *t,
     s->dispatch.label = "delta solve";
 }
 
-/* Value columns of a scan workgroup: those with which the busiest compute unit
- * has least to do, as many as that allows, because each workgroup reads all
- * keys and queries of its head. */
-static uint32_t scan_columns(const struct delta_tuning *t, uint32_t n_v)
-{
-    uint32_t best = t->columns, least = UINT32_MAX;
-    for (uint32_t c = t->columns; t->units && c >= 8; c /= 2) {
-        uint32_t busiest = divide_up(n_v * STATE_DIM / c, t->units) * c;
-        if (busiest < least) {
-            best = c;
-            least = busiest;
-        }
-    }
-    return best;
-}
-
 static void scan_step(struct delta_step *s, const struct delta_tuning *t,
                       const struct push_delta *p)
 {
-    uint32_t columns = scan_columns(t, p->n_v);
-    uint32_t size = 2 * t->chunk / t->rows * (columns / 4);
+    struct scan w = scan_choose(t, p);
     s->module = kernel_module(KERNEL_DELTA_SCAN);
-    set_spec(s, 5, (uint32_t[]){ size, t->chunk, columns, t->rows, t->ahead });
-    s->dispatch.groups[0] = p->n_v * STATE_DIM / columns;
-    s->dispatch.groups[1] = 1;
+    set_spec(
+        s, 6,
+        (uint32_t[]){ scan_size(t, w), t->chunk, w.columns, t->rows, t->ahead, w.heads });
+    s->dispatch.groups[0] = p->n_v * STATE_DIM / (w.columns * w.heads);
     s->dispatch.label = "delta scan";
 }
 

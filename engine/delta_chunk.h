@@ -22,7 +22,7 @@ void delta_chunk_scratch(const struct delta_tuning *t, const struct push_delta *
                          uint32_t tokens, uint64_t bytes[DELTA_SCRATCH]);
 
 /* Workgroup memory, in bytes, of the step that needs most. */
-uint32_t delta_chunk_shared(const struct delta_tuning *t);
+uint32_t delta_chunk_shared(const struct delta_tuning *t, const struct push_delta *p);
 
 /* What a mixer works on; see DELTA in engine/kernel.h. */
 struct delta_spans {

@@ -47,7 +47,7 @@
      * Grid: (n_v, sub-chunks, 1) */                                           \
     X(DELTA_SOLVE, delta_solve, 7, 3u << 5, struct push_delta)                 \
     /* 1 kq  2 k  3 solved  4 pace  5 v, where the readout takes its place     \
-     * 6 state. Grid: (n_v * 128 / columns, 1, 1) */                           \
+     * 6 state. Grid: (n_v * 128 / (columns * heads), 1, 1) */                 \
     X(DELTA_SCAN, delta_scan, 7, 3u << 5, struct push_delta)                   \
     /* 1 proj  2 ssm_norm  3 readout  4, 5, 6 activation planes.               \
      * Grid: (n_v * 32 / size, tokens, 1) */                                   \

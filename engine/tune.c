@@ -32,8 +32,8 @@ static const struct tuning table[DEVICE_KINDS] = {
         .embed_size = 256, .sample_size = 1024, .select_size = 256, .lanes = 32,
         .delta_columns = 32, .delta_parts = 8, .delta_each = 1, .delta_passes = 1,
         .delta_many = { .from = 32, .chunk = 64, .strips = 4, .solve_size = 288,
-                        .columns = 32, .rows = 4, .ahead = 8, .emit_size = 256,
-                        .units = 132 },
+                        .rows = 4, .ahead = 8, .emit_size = 256, .columns = 32,
+                        .heads = 4, .units = 132 },
         .attend_size = 128, .attend_floats = 64, .attend_batch = 2, .attend_ahead = true,
         .merge_size = 256,
         .chunk_tokens = 512, .prefill_splits = 4, .split_positions = 16,
@@ -57,7 +57,8 @@ static const struct tuning table[DEVICE_KINDS] = {
         .delta_columns = 128, .delta_parts = 8, .delta_each = 8, .delta_passes = 16,
         .delta_wide = true,
         .delta_many = { .from = 0, .chunk = 32, .strips = 1, .solve_size = 32,
-                        .columns = 32, .rows = 8, .ahead = 4, .emit_size = 64 },
+                        .rows = 8, .ahead = 4, .emit_size = 64, .columns = 32,
+                        .heads = 1 },
         .attend_size = 8, .attend_floats = 128, .attend_batch = 2, .merge_size = 8,
         .chunk_tokens = 64, .prefill_splits = 1, .split_positions = 32,
         .max_splits = 4, .max_rounds = 65000,
@@ -92,18 +93,14 @@ static void tile_fit(struct tile_tuning *t, const struct device_info *info)
 
 static void delta_fit(struct delta_tuning *t, const struct device_info *info)
 {
-    /* 16 KiB of workgroup memory: sub-chunks of 32 tokens, see
-     * shaders/delta_solve.comp and delta_scan.comp. */
-    if (info->shared_bytes < 32768) {
-        t->chunk = 32;
-        t->columns = 16;
-    }
-    while (2 * t->chunk / t->rows * (t->columns / 4) > info->group_size)
-        t->columns /= 2;
-    if (t->solve_size > info->group_size)
-        t->solve_size = info->group_size;
-    if (t->emit_size > info->group_size)
-        t->emit_size = info->group_size;
+    t->most_shared = info->shared_bytes;
+    t->most_size = info->group_size;
+    if (t->most_shared < 32768)
+        t->chunk = 32; /* what the solve step of 64 needs is more than 16 KiB */
+    if (t->solve_size > t->most_size)
+        t->solve_size = t->most_size;
+    if (t->emit_size > t->most_size)
+        t->emit_size = t->most_size;
 }
 
 void tuning_choose(struct tuning *t, const struct device_info *info)

@@ -32,13 +32,17 @@ struct delta_tuning {
     uint32_t chunk;      /* tokens of a sub-chunk: 32 or 64 */
     uint32_t strips;     /* of 8 tokens, a workgroup of the convolution: 1, 2, 4 */
     uint32_t solve_size; /* workgroup, at least chunk */
-    uint32_t columns;    /* value columns a workgroup of the scan, at most: a power
-                          * of two from 4 to 32 */
     uint32_t rows;       /* of an invocation's tile of four columns: 4 or 8, at
                           * least chunk / 16 */
     uint32_t ahead;      /* rows of an operand loaded ahead: 4 or 8 */
     uint32_t emit_size;  /* workgroup */
-    uint32_t units;      /* compute units to share the scan among; 0: whatever */
+    uint32_t columns;    /* value columns of a head that a workgroup of the scan
+                          * takes: a power of two from 4 to 32 */
+    uint32_t heads;      /* v heads that it takes */
+    uint32_t units;      /* compute units to share the scan among: fewer columns
+                          * and heads where that suits them; 0: as above */
+    uint32_t most_shared, most_size; /* bytes and invocations that the device
+                                      * allows a workgroup; 0: enough */
 };
 
 struct tuning {

@@ -25,16 +25,15 @@ void FOLD_NAME(uint a, uint stride, uint b, uint count)
 {
     vec4 even[AHEAD * FOLD_QUADS], odd[AHEAD * FOLD_QUADS];
     FOLD_LOAD(even, FOLD_QUADS, FOLD_FROM);
-    uint done = 0;
-    do {
+    for (uint done = FOLD_STEP; done < count; done += FOLD_STEP) {
         FOLD_LOAD(odd, FOLD_QUADS, FOLD_FROM);
         FOLD_USE(even, FOLD_QUADS, FOLD_TO);
-        done += FOLD_STEP;
-        if (done < count) {
-            FOLD_LOAD(even, FOLD_QUADS, FOLD_FROM);
-        }
+        FOLD_LOAD(even, FOLD_QUADS, FOLD_FROM);
         FOLD_USE(odd, FOLD_QUADS, FOLD_TO);
-    } while (done < count);
+    }
+    FOLD_LOAD(odd, FOLD_QUADS, FOLD_FROM);
+    FOLD_USE(even, FOLD_QUADS, FOLD_TO);
+    FOLD_USE(odd, FOLD_QUADS, FOLD_TO);
 }
 #undef FOLD_NAME
 #undef FOLD_FROM

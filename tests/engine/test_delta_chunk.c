@@ -8,17 +8,19 @@
 static const struct delta_tuning small = { .chunk = 32,
                                            .strips = 1,
                                            .solve_size = 32,
-                                           .columns = 32,
                                            .rows = 8,
                                            .ahead = 4,
-                                           .emit_size = 64 };
+                                           .emit_size = 64,
+                                           .columns = 32,
+                                           .heads = 1 };
 static const struct delta_tuning large = { .chunk = 64,
                                            .strips = 4,
                                            .solve_size = 288,
-                                           .columns = 16,
                                            .rows = 4,
-                                           .ahead = 8,
-                                           .emit_size = 256 };
+                                           .ahead = 4,
+                                           .emit_size = 256,
+                                           .columns = 16,
+                                           .heads = 1 };
 
 /* ---- lengths and boundaries ---------------------------------------------- */
 
@@ -91,20 +93,21 @@ static void test_head_orders(void)
     check_shapes(shapes, LENGTH(shapes), lengths, LENGTH(lengths));
 }
 
-/* Every size that the table may name. */
+/* Sizes that the table may name, with several heads a workgroup too. */
 static void test_workgroup_shapes(void)
 {
-    /* never used, chunk, strips, solve, columns, rows, ahead, emit, units */
+    /* never used, chunk, strips, solve, rows, ahead, emit, columns, heads, units */
     static const struct delta_tuning t[] = {
-        { 0, 32, 4, 64, 16, 8, 4, 512, 20 },
-        { 0, 32, 2, 40, 4, 4, 4, 8, 0 },
-        { 0, 64, 8, 64, 8, 4, 4, 64, 0 },
-        { 0, 64, 2, 136, 32, 8, 4, 16, 0 },
+        { 0, 32, 4, 64, 8, 4, 512, 16, 3, 0, 0, 0 },
+        { 0, 32, 2, 40, 4, 4, 8, 4, 2, 20, 0, 0 },
+        { 0, 64, 8, 64, 4, 4, 64, 8, 2, 0, 0, 0 },
     };
+    static const uint32_t lengths[] = { 65, 3 };
     struct shape shapes[LENGTH(t)];
     for (size_t i = 0; i < LENGTH(t); i++)
-        shapes[i] = (struct shape){ .n_k = 1, .n_v = 2, .int8 = i & 1, .many = &t[i] };
-    static const uint32_t lengths[] = { 65, 3 };
+        shapes[i] = (struct shape){
+            .n_k = 2, .n_v = i ? 4 : 6, .int8 = i & 1, .grouped = i / 2, .many = &t[i]
+        };
     check_shapes(shapes, LENGTH(shapes), lengths, LENGTH(lengths));
 }
 
@@ -112,7 +115,7 @@ static void test_workgroup_shapes(void)
  * memory and the smallest workgroups among them. */
 static void test_tuning_table(void)
 {
-    static const char *const kinds[] = { "cpu", "discrete", "integrated", "virtual" };
+    static const char *const kinds[] = { "discrete", "cpu" };
     struct gpu *gpu = harness_open();
     struct device_info info = *gpu_info(gpu);
     for (size_t i = 0; i < 2 * LENGTH(kinds); i++) {
@@ -124,11 +127,12 @@ static void test_tuning_table(void)
         }
         tuning_choose(&t, &info);
         struct delta_tuning m = t.delta_many;
-        CHECK(delta_chunk_shared(&m) <= info.shared_bytes);
-        CHECK(m.solve_size <= info.group_size && m.emit_size <= info.group_size);
-        CHECK(m.strips * STATE_DIM / 4 <= info.group_size);
-        CHECK(2 * m.chunk / m.rows * m.columns / 4 <= info.group_size);
         struct rig *r = rig_open(gpu, &(struct shape){ .n_k = 1, .n_v = 2, .many = &m });
+        struct delta_step steps[DELTA_STEPS];
+        delta_chunk_steps(steps, &m, &r->p, &(struct delta_spans){ 0 }, 70, false);
+        CHECK(delta_chunk_shared(&m, &r->p) <= info.shared_bytes);
+        for (int k = 0; k < DELTA_STEPS; k++)
+            CHECK(steps[k].spec[0] <= info.group_size);
         check_passes(r, (uint32_t[]){ 70, 2 }, 2);
         rig_close(r);
         info = *gpu_info(gpu);
@@ -136,24 +140,35 @@ static void test_tuning_table(void)
     harness_close(gpu);
 }
 
-/* The scan's workgroups on a device of 132 compute units: as many as keep all
- * busy, and no more. */
-static void test_scan_columns(void)
+/* The scan's workgroups on a device of 132 compute units, for the head counts
+ * of known models: as many as keep all busy, and those that read least. */
+static void test_scan_workgroups(void)
 {
-    static const uint32_t want[][2] = { { 16, 16 }, { 32, 32 }, { 48, 16 },
-                                        { 64, 32 }, { 4, 8 },   { 128, 32 } };
-    struct delta_tuning t = large;
-    t.columns = 32;
-    t.units = 132;
+    static const struct {
+        uint32_t n_k, n_v, shared, columns, heads;
+    } want[] = {
+        { 16, 16, 49152, 16, 1 }, { 16, 32, 49152, 32, 1 }, { 16, 48, 49152, 16, 3 },
+        { 16, 48, 32768, 16, 1 }, { 16, 64, 49152, 32, 2 }, { 1, 4, 49152, 4, 1 },
+        { 16, 48, 16384, 16, 1 },
+    };
+    struct device_info info = { .kind = "discrete",
+                                .subgroup_size = 32,
+                                .group_size = 1024 };
     for (size_t i = 0; i < LENGTH(want); i++) {
         struct delta_step steps[DELTA_STEPS];
-        struct push_delta p = { .n_k = 2, .n_v = want[i][0] };
-        delta_chunk_steps(steps, &t, &p, &(struct delta_spans){ 0 }, 256, true);
-        if (steps[2].spec[2] != want[i][1])
-            printf("# %u heads: %u columns\n", want[i][0], steps[2].spec[2]);
-        CHECK(steps[2].spec[2] == want[i][1]);
-        CHECK(steps[2].dispatch.groups[0] * want[i][1] == want[i][0] * STATE_DIM);
-        CHECK(steps[2].spec[0] == 2 * 64 / 4 * want[i][1] / 4);
+        struct push_delta p = { .n_k = want[i].n_k, .n_v = want[i].n_v };
+        struct tuning t;
+        info.shared_bytes = want[i].shared;
+        tuning_choose(&t, &info);
+        delta_chunk_steps(steps, &t.delta_many, &p, &(struct delta_spans){ 0 }, 256,
+                          true);
+        const uint32_t *spec = steps[2].spec;
+        if (spec[2] != want[i].columns || spec[5] != want[i].heads)
+            printf("# %u heads: %u columns of %u\n", p.n_v, spec[2], spec[5]);
+        CHECK(spec[2] == want[i].columns && spec[5] == want[i].heads);
+        CHECK(steps[2].dispatch.groups[0] * spec[2] * spec[5] == p.n_v * STATE_DIM);
+        CHECK(spec[0] == 2 * t.delta_many.chunk / 4 * spec[2] / 4 * spec[5]);
+        CHECK(delta_chunk_shared(&t.delta_many, &p) <= want[i].shared);
     }
 }
 
@@ -251,5 +266,5 @@ static void test_stop(void)
 
 TEST_MAIN(T(test_lengths_of_small), T(test_lengths_of_large), T(test_every_cut),
           T(test_head_orders), T(test_workgroup_shapes), T(test_tuning_table),
-          T(test_scan_columns), T(test_extreme_gates), T(test_same_key), T(test_no_beta),
-          T(test_stop))
+          T(test_scan_workgroups), T(test_extreme_gates), T(test_same_key),
+          T(test_no_beta), T(test_stop))

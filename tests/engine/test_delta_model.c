@@ -13,10 +13,11 @@ static const struct delta_tuning small = { .from = 2,
                                            .chunk = 32,
                                            .strips = 2,
                                            .solve_size = 64,
-                                           .columns = 32,
                                            .rows = 8,
                                            .ahead = 4,
-                                           .emit_size = 64 };
+                                           .emit_size = 64,
+                                           .columns = 32,
+                                           .heads = 1 };
 
 /* What GPUs use, from the second token on. */
 static struct delta_tuning of_gpu(const struct whole *w)
