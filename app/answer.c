@@ -39,6 +39,7 @@ void answer_begin(struct answer *a, int64_t chat_id, int64_t parent_id,
     tokens_add(&ids, header, n);
     a->ids = ids;
     rate_reset(&a->rate);
+    graph_reset(&a->graph);
     lend(a);
 }
 
@@ -55,6 +56,14 @@ void answer_resume(struct answer *a, const struct message *m)
     lend(a);
 }
 
+static void stats_set(struct answer *a, const struct message_stats *now)
+{
+    a->m.stats = *now;
+    a->m.stats.generated_tokens += a->before.generated_tokens;
+    a->m.stats.thinking_tokens += a->before.thinking_tokens;
+    a->m.stats.thinking_ms += a->before.thinking_ms;
+}
+
 void answer_event(struct answer *a, const struct worker_event *e, uint64_t now_ns)
 {
     switch (e->kind) {
@@ -68,8 +77,10 @@ void answer_event(struct answer *a, const struct worker_event *e, uint64_t now_n
         buf_add(&a->thinking, e->thinking, e->thinking_bytes);
         tokens_add(&a->ids, e->ids.v, e->ids.len);
         a->generated += (uint32_t)e->ids.len;
+        stats_set(a, &e->stats);
         if (e->ids.len)
             rate_add(&a->rate, now_ns, (uint32_t)e->ids.len);
+        graph_add(&a->graph, now_ns, a->generated);
         a->unsaved = true;
         break;
     case EVENT_DONE:
@@ -80,10 +91,7 @@ void answer_event(struct answer *a, const struct worker_event *e, uint64_t now_n
             tokens_add(&a->ids, e->ids.v, e->ids.len);
         }
         a->m.state = e->state;
-        a->m.stats = e->stats;
-        a->m.stats.generated_tokens += a->before.generated_tokens;
-        a->m.stats.thinking_tokens += a->before.thinking_tokens;
-        a->m.stats.thinking_ms += a->before.thinking_ms;
+        stats_set(a, &e->stats);
         a->unsaved = answer_has_message(a);
         break;
     default:

@@ -28,6 +28,7 @@ struct answer {
     struct buf text, thinking;
     struct tokens ids; /* header and what was sampled */
     struct rate rate;
+    struct graph graph;
     uint64_t saved_ns; /* when saving was last tried */
     uint64_t prefill_done, prefill_total, reused;
     uint32_t generated;

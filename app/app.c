@@ -71,6 +71,9 @@ static struct ui_status status(const struct conversation *c, uint64_t now_ns)
         .ctx_used = c->ctx_used,
         .ctx_tokens = c->ctx_tokens,
         .snapshot_bytes = c->snapshot_bytes,
+        .device_bytes = ready ? c->engine.device_bytes : 0,
+        .rates = a->graph.v,
+        .n_rates = a->graph.n,
     };
     if (a->running) {
         s.decode_tps = rate_get(&a->rate, now_ns);

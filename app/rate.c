@@ -2,6 +2,8 @@
  * the window whatever the speed. */
 #include "app/rate.h"
 
+#include <string.h>
+
 #define WINDOW_NS UINT64_C(2000000000)
 #define SLOT_NS   UINT64_C(25000000)
 #define STALL_NS  UINT64_C(1000000000)
@@ -50,4 +52,30 @@ double rate_get(const struct rate *r, uint64_t now_ns)
     if (now_ns > to + STALL_NS)
         to = now_ns;
     return to > from ? (double)tokens * 1e9 / (double)(to - from) : 0;
+}
+
+#define POINT_NS UINT64_C(500000000)
+
+void graph_reset(struct graph *g)
+{
+    *g = (struct graph){ 0 };
+}
+
+void graph_add(struct graph *g, uint64_t now_ns, uint32_t tokens)
+{
+    if (!g->from_ns) {
+        g->from_ns = now_ns;
+        g->tokens = tokens;
+        return;
+    }
+    if (now_ns - g->from_ns < POINT_NS)
+        return;
+    if (g->n == GRAPH_POINTS) {
+        memmove(g->v, g->v + 1, (GRAPH_POINTS - 1) * sizeof *g->v);
+        g->n--;
+    }
+    g->v[g->n++] =
+        (float)((double)(tokens - g->tokens) * 1e9 / (double)(now_ns - g->from_ns));
+    g->from_ns = now_ns;
+    g->tokens = tokens;
 }

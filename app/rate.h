@@ -23,4 +23,18 @@ void rate_add(struct rate *r, uint64_t now_ns, uint32_t tokens);
  * only start the clock. Without arrivals for a second the rate sinks. */
 double rate_get(const struct rate *r, uint64_t now_ns);
 
+/* The rates of the last answer, one for each half second while it was written, for a
+ * small graph. */
+enum { GRAPH_POINTS = 24 };
+struct graph {
+    float v[GRAPH_POINTS]; /* oldest first */
+    uint32_t n;
+    uint64_t from_ns; /* 0: nothing came yet */
+    uint32_t tokens;  /* by then */
+};
+
+void graph_reset(struct graph *g);
+/* So many tokens have come in all. */
+void graph_add(struct graph *g, uint64_t now_ns, uint32_t tokens);
+
 #endif

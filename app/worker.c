@@ -316,10 +316,15 @@ static uint32_t steps_next(const struct run *r)
 static void token_take(struct run *r, int32_t id, struct buf *text, struct buf *thinking)
 {
     struct buf added = BUF_INIT;
+    bool thought = r->split.thinking;
     r->ended = model_is_end(r->w->model, id);
     if (r->ended)
         return;
     splitter_add(&r->split, id, &added, thinking);
+    if (thought || r->split.thinking) {
+        r->stats.thinking_tokens++;
+        r->stats.thinking_ms = (double)(r->last_ns - r->first_ns) / 1e6;
+    }
     if (r->g->stops.n)
         trace_add(&r->trace, id, buf_cstr(&added), added.len, !r->split.held.len);
     stopper_add(&r->stop, buf_cstr(&added), added.len, text);
@@ -342,6 +347,7 @@ static void tokens_post(struct run *r, const int32_t *ids, size_t n)
     struct worker_event e = { .kind = EVENT_TOKENS };
     for (size_t i = 0; i < n && !r->stop.hit; i++)
         token_take(r, ids[i], &text, &thinking);
+    e.stats = r->stats;
     if (!r->stop.hit && (r->ended || n == 0))
         tokens_end(r, &text, &thinking);
     tokens_add(&e.ids, ids, n);

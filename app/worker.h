@@ -47,7 +47,7 @@ enum worker_event_kind {
     EVENT_READY,    /* model, engine, ctx_tokens */
     EVENT_UNUSABLE, /* text: why there is no model now */
     EVENT_PREFILL,  /* done, total: tokens to evaluate; reused */
-    EVENT_TOKENS,   /* ids; text and thinking as far as they are whole */
+    EVENT_TOKENS,   /* ids; text and thinking as far as they are whole; stats so far */
     EVENT_NOTE,     /* text: for the log */
     EVENT_KEPT,     /* keep_id; written, NULL: there was nothing to write */
     EVENT_RESTORED, /* keep_id; done: tokens that came from disk, 0: none did, but

@@ -5,10 +5,12 @@
  * an id yet keeps its entry while its text only grows. */
 #include "ui/entry.h"
 
+#include "base/sanitize.h"
 #include "ui/status.h"
 #include "ui/theme.h"
 
 #include <string.h>
+#include <time.h>
 
 void entry_release(struct entry *e)
 {
@@ -133,6 +135,36 @@ struct place entry_end(const struct entry *e)
     return p;
 }
 
+/* What an answer cost, and who wrote it; when a message was written. */
+static void add_figures(struct buf *b, const struct message *m)
+{
+    const struct message_stats *f = &m->stats;
+    char when[32];
+    time_t t = (time_t)(m->created_ms / 1000);
+    struct tm tm;
+    if (m->created_ms && localtime_r(&t, &tm) &&
+        strftime(when, sizeof when, "%Y-%m-%d %H:%M", &tm))
+        buf_printf(b, "  %s", when);
+    if (f->generated_tokens) {
+        buf_str(b, "  ");
+        status_number(b, f->generated_tokens);
+        buf_str(b, f->generated_tokens == 1 ? " token" : " tokens");
+        if (f->decode_tps > 0)
+            buf_printf(b, f->decode_tps < 100 ? " at %.1f/s" : " at %.0f/s",
+                       f->decode_tps);
+        buf_str(b, ", first after ");
+        status_time(b, f->ttft_ms);
+        buf_str(b, ", read ");
+        status_number(b, f->evaluated_tokens);
+        buf_str(b, " and reused ");
+        status_number(b, f->reused_tokens);
+    }
+    if (m->model && *m->model) {
+        buf_str(b, "  ");
+        sanitize_line(b, m->model, strlen(m->model));
+    }
+}
+
 static void draw_label(const struct message *m, const struct entry_look *look,
                        struct screen *s, struct span at)
 {
@@ -146,13 +178,14 @@ static void draw_label(const struct message *m, const struct entry_look *look,
     };
     enum role role = m->role < ROLE_COUNT ? m->role : ROLE_SYSTEM;
     uint16_t style = look->selected ? STYLE_SELECTED : labels[role].style;
+    struct buf b = BUF_INIT;
     at.col = screen_str(s, at, labels[role].text, style);
-    if (m->siblings > 1) {
-        struct buf b = BUF_INIT;
+    if (m->siblings > 1)
         buf_printf(&b, "  version %u of %u", m->sibling_index + 1, m->siblings);
-        screen_put(s, at, b.v, b.len, STYLE_DIM);
-        buf_release(&b);
-    }
+    if (look->figures || look->selected)
+        add_figures(&b, m);
+    screen_put(s, at, buf_cstr(&b), b.len, STYLE_DIM);
+    buf_release(&b);
 }
 
 static void draw_fold(const struct entry *e, const struct message *m,
@@ -161,9 +194,17 @@ static void draw_fold(const struct entry *e, const struct message *m,
     struct buf b = BUF_INIT;
     bool thinking_now = look->live && m->text_bytes == 0;
     buf_str(&b, look->thinking ? "\xE2\x96\xBE " : "\xE2\x96\xB8 ");
-    buf_str(&b, thinking_now ? "Thinking: " : "Thought: ");
-    status_number(&b, e->thinking_chars);
-    buf_str(&b, e->thinking_chars == 1 ? " character" : " characters");
+    if (m->stats.thinking_tokens) {
+        buf_str(&b, thinking_now ? "Thinking for " : "Thought for ");
+        status_time(&b, m->stats.thinking_ms);
+        buf_str(&b, ", ");
+        status_number(&b, m->stats.thinking_tokens);
+        buf_str(&b, m->stats.thinking_tokens == 1 ? " token" : " tokens");
+    } else {
+        buf_str(&b, thinking_now ? "Thinking: " : "Thought: ");
+        status_number(&b, e->thinking_chars);
+        buf_str(&b, e->thinking_chars == 1 ? " character" : " characters");
+    }
     buf_str(&b, look->thinking ? " (Ctrl+T folds)" : " (Ctrl+T shows)");
     screen_put(s, at, b.v, b.len, STYLE_THINKING);
     buf_release(&b);

@@ -33,6 +33,7 @@ struct place {
 struct entry_look {
     int width;
     bool thinking, first, selected;
+    bool figures;      /* of every message, not only of the selected one */
     bool live, queued; /* being written, not sent yet */
 };
 

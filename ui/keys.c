@@ -39,6 +39,8 @@ static const struct binding table[] = {
     { IN_CHAT, ALT('x'), ACT_COPY_CODE, "Alt+X",
       "copy its last code block; again: the one before" },
     { IN_CHAT, CTRL('t'), ACT_THINKING, "Ctrl+T", "show or fold thinking" },
+    { IN_CHAT, ALT('i'), ACT_FIGURES, "Alt+I",
+      "show or hide the figures of each message" },
     { ANYWHERE, ALT('m'), ACT_MOUSE, "Alt+M", "mouse wheel on or off" },
 
     { ANYWHERE, KEY(PAGE_UP), ACT_PAGE_UP, "PgUp, PgDn", "scroll by a page" },

@@ -24,8 +24,9 @@ enum key_place {
     X(ESCAPE)                                                                            \
     X(INTERRUPT)                                                                         \
     X(END_OF_INPUT)                                                                      \
-    X(SUSPEND) X(REPAINT) X(MOUSE) X(HELP) X(LIST) X(SEARCH) X(NEW) X(REGENERATE)        \
-        X(EDIT) X(VERSION_PREV) X(VERSION_NEXT) X(THINKING) X(COPY) X(COPY_CODE)         \
+    X(SUSPEND)                                                                           \
+    X(REPAINT) X(MOUSE) X(HELP) X(LIST) X(SEARCH) X(NEW) X(REGENERATE) X(EDIT)           \
+        X(VERSION_PREV) X(VERSION_NEXT) X(THINKING) X(FIGURES) X(COPY) X(COPY_CODE)      \
             X(PAGE_UP) X(PAGE_DOWN) X(LINE_UP) X(LINE_DOWN) X(TOP) X(BOTTOM)             \
                 X(MESSAGE_PREV) X(MESSAGE_NEXT) X(LEFT) X(RIGHT) X(WORD_LEFT)            \
                     X(WORD_RIGHT) X(HOME) X(END) X(UP) X(DOWN) X(LINE_START) X(LINE_END) \

@@ -17,15 +17,17 @@ enum field_id {
     FIELD_FIRST,
     FIELD_DECODE, /* on the right */
     FIELD_PREFILL,
+    FIELD_GRAPH,
     FIELD_KEPT,
+    FIELD_MEMORY,
     FIELD_COUNT,
 };
 
 /* Higher stays longer. */
 static const int ranks[FIELD_COUNT] = {
-    [FIELD_PHASE] = 9,   [FIELD_DECODE] = 8, [FIELD_CONTEXT] = 7,
-    [FIELD_NOTE] = 6,    [FIELD_MODEL] = 5,  [FIELD_FIRST] = 4,
-    [FIELD_PREFILL] = 3, [FIELD_DEVICE] = 2, [FIELD_KEPT] = 1,
+    [FIELD_PHASE] = 11, [FIELD_DECODE] = 10, [FIELD_CONTEXT] = 9, [FIELD_NOTE] = 8,
+    [FIELD_MODEL] = 7,  [FIELD_FIRST] = 6,   [FIELD_PREFILL] = 5, [FIELD_GRAPH] = 4,
+    [FIELD_DEVICE] = 3, [FIELD_KEPT] = 2,    [FIELD_MEMORY] = 1,
 };
 
 struct fields {
@@ -40,6 +42,30 @@ void status_number(struct buf *out, uint64_t v)
     } else {
         buf_printf(out, "%" PRIu64, v);
     }
+}
+
+void status_size(struct buf *out, uint64_t bytes)
+{
+    static const char *const units[] = { "B", "KB", "MB", "GB" };
+    double v = (double)bytes;
+    size_t unit = 0;
+    while (v >= 999.5 && unit + 1 < sizeof units / sizeof *units) {
+        v /= 1000;
+        unit++;
+    }
+    buf_printf(out, unit && v < 9.95 ? "%.1f %s" : "%.0f %s", v, units[unit]);
+}
+
+void status_time(struct buf *out, double ms)
+{
+    if (ms < 1000)
+        buf_printf(out, "%.0f ms", ms);
+    else if (ms < 9950)
+        buf_printf(out, "%.1f s", ms / 1000);
+    else if (ms < 120000)
+        buf_printf(out, "%.0f s", ms / 1000);
+    else
+        buf_printf(out, "%.0f min", ms / 60000);
 }
 
 static uint64_t percent(uint64_t part, uint64_t whole)
@@ -96,12 +122,36 @@ static void add_context(struct buf *out, const struct ui_status *s)
     buf_printf(out, " (%" PRIu64 "%%)%s", used, used >= 80 ? "!" : "");
 }
 
-static void add_seconds(struct buf *out, double ms)
+static void add_first(struct buf *out, double ms)
 {
-    if (ms >= 1000)
-        buf_printf(out, "first %.1f s", ms / 1000);
-    else if (ms > 0)
-        buf_printf(out, "first %.0f ms", ms);
+    if (ms <= 0)
+        return;
+    buf_str(out, "first ");
+    status_time(out, ms);
+}
+
+/* Blocks of eighths, the highest for the fastest. */
+static void add_graph(struct buf *out, const float *rates, size_t n)
+{
+    enum { COLS = 12 };
+    float most = 0;
+    size_t from = n > COLS ? n - COLS : 0;
+    for (size_t i = from; i < n; i++)
+        most = rates[i] > most ? rates[i] : most;
+    for (size_t i = from; i < n && most > 0; i++) {
+        int eighths = (int)(rates[i] / most * 8 + 0.5f);
+        char block[] = "\xE2\x96\x80";
+        block[2] = (char)(0x80 + (eighths < 1 ? 1 : eighths));
+        buf_str(out, block);
+    }
+}
+
+static void add_memory(struct buf *out, const char *what, uint64_t bytes)
+{
+    if (!bytes)
+        return;
+    buf_str(out, what);
+    status_size(out, bytes);
 }
 
 static void add_rate(struct buf *out, const char *what, double tps)
@@ -117,11 +167,12 @@ static void fill(struct fields *f, const struct ui_status *s)
     add_name(&f->text[FIELD_NOTE], s->note);
     add_phase(&f->text[FIELD_PHASE], s);
     add_context(&f->text[FIELD_CONTEXT], s);
-    add_seconds(&f->text[FIELD_FIRST], s->ttft_ms);
+    add_first(&f->text[FIELD_FIRST], s->ttft_ms);
     add_rate(&f->text[FIELD_DECODE], "", s->decode_tps);
     add_rate(&f->text[FIELD_PREFILL], "read ", s->prefill_tps);
-    if (s->snapshot_bytes)
-        buf_printf(&f->text[FIELD_KEPT], "kept %" PRIu64 " MiB", s->snapshot_bytes >> 20);
+    add_graph(&f->text[FIELD_GRAPH], s->rates, s->n_rates);
+    add_memory(&f->text[FIELD_KEPT], "snapshots ", s->snapshot_bytes);
+    add_memory(&f->text[FIELD_MEMORY], "device ", s->device_bytes);
 }
 
 static size_t columns(const struct buf *b)

@@ -79,6 +79,7 @@ static struct entry_look look_of(const struct pass *p, size_t i)
     return (struct entry_look){
         .width = p->width,
         .thinking = p->t->thinking,
+        .figures = p->t->figures,
         .live =
             p->m->live && i + 1 + p->m->n_queued == p->m->n && m->role == ROLE_ASSISTANT,
         .queued = i + p->m->n_queued >= p->m->n,

@@ -26,6 +26,7 @@ struct transcript {
     int64_t chat_id;
     bool follow;
     bool thinking; /* thinking text unfolded */
+    bool figures;  /* of each message shown */
     int rows;      /* of the last draw */
     struct anchor top;
     size_t seen_message; /* the end when following ended: what is after it is new */

@@ -48,7 +48,9 @@ struct ui_status {
     uint32_t generated; /* tokens of the running or last answer */
     uint32_t ctx_used, ctx_tokens;
     double ttft_ms, prefill_tps, decode_tps; /* 0: not known */
-    uint64_t snapshot_bytes;
+    uint64_t snapshot_bytes, device_bytes;   /* host memory; the device's */
+    const float *rates; /* tokens a second of late, oldest first, for a small graph */
+    size_t n_rates;
 };
 
 struct ui_model {

@@ -254,6 +254,9 @@ static void act(struct core *c, enum action a, struct ui_intent *out)
     case ACT_THINKING:
         c->transcript.thinking = !c->transcript.thinking;
         break;
+    case ACT_FIGURES:
+        c->transcript.figures = !c->transcript.figures;
+        break;
     case ACT_UP:
     case ACT_DOWN:
         vertical(c, a == ACT_UP ? -1 : 1, out);

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/sanitize.h"
 #include "base/utf8.h"
+#include "ui/status.h"
 #include "ui/theme.h"
 
 #include <inttypes.h>
@@ -112,19 +113,6 @@ static const struct chat *chat_of(const struct ui_model *m, int64_t id)
     return NULL;
 }
 
-/* "12 KB": three figures at most. */
-static void add_size(struct buf *b, uint64_t bytes)
-{
-    static const char *const units[] = { "B", "KB", "MB", "GB" };
-    double v = (double)bytes;
-    size_t unit = 0;
-    while (v >= 999.5 && unit + 1 < sizeof units / sizeof *units) {
-        v /= 1000;
-        unit++;
-    }
-    buf_printf(b, unit && v < 9.95 ? "%.1f %s" : "%.0f %s", v, units[unit]);
-}
-
 /* What stands in the columns on the right, in the order in which it goes when
  * there is less room. */
 enum { COL_DATE = 18, COL_COUNT = 8, COL_SIZE = 9, COL_MODEL = 20 };
@@ -159,7 +147,7 @@ static void draw_details(struct core *c, const struct chat *chat, int row, int c
     }
     buf_truncate(&b, 0);
     if (end - col >= COL_DATE + COL_COUNT + COL_SIZE) {
-        add_size(&b, chat->n_bytes);
+        status_size(&b, chat->n_bytes);
         put_right(c, span(row, col, col + COL_SIZE), &b);
         col += COL_SIZE;
     }

@@ -187,6 +187,23 @@ t_presets() {
     start --temp 0 -c last; see 'temperature 0'; keys C-d; left
 }
 
+# ---- figures ----------------------------------------------------------------------
+
+# Exactly 20 tokens a second after 3 seconds of reading: the one is not mixed into
+# the other, thinking is counted, and the count is the engine's.
+t_rates() {
+    shell 110 24 FAKE_STEP_MS=50 FAKE_PREFILL_US=60000 FAKE_CHUNK=5 \
+        "FAKE_ANSWERS='<think>a thought of some length, which takes its time to be thought out</think>and then the answer itself'"
+    start
+    say '12345678901234567890123456789012345678901234567'
+    see 'reading [0-9]+/52'; see 'reading [1-4][0-9]/52'
+    see 'Thinking for [0-9.]+ s, [0-9]+ tokens'; see 'writing [2-6][0-9]'; see '(19|20)\.[0-9] tok/s'
+    see 'Thought for 3\.[0-9] s, 66 tokens'; see 'ready'
+    see 'first 3\.[0-4] s'; see '(19\.[5-9]|20\.[0-5]) tok/s'; see '(▁|▂|▃|▄|▅|▆|▇|█){4}'
+    keys M-i; see 'Assistant .* 93 tokens at (19\.[5-9]|20\.[0-5])/s, first after 3\.[0-4] s, read 53'
+    keys C-d; left
+}
+
 # ---- the input --------------------------------------------------------------------
 
 t_files() {

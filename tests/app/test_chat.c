@@ -22,6 +22,8 @@ static void test_two_turns_read_nothing_twice(void)
     say(&b, "Capital of France?");
     CHECK_TEXTS(&b, "Be brief.", "Capital of France?", "Paris.");
     CHECK_STR(message_at(&b, 2)->thinking, "hm");
+    CHECK(message_at(&b, 2)->stats.thinking_tokens == 5); /* its marks included */
+    CHECK_STR(message_at(&b, 2)->model, "Fake");
     CHECK(message_at(&b, 2)->state == STATE_COMPLETE);
     CHECK_STR(b.c.chat.title, "Capital of France?");
     CHECK_STR(b.c.chat.model, "Fake");

@@ -32,9 +32,9 @@ static void check(const struct ui_status *s, int width, const char *left,
 
 static void test_wide_to_narrow(void)
 {
-    check(&writing, 110, "Qwen3.5 4B  H200",
+    check(&writing, 115, "Qwen3.5 4B  H200",
           "writing 35  1,204/4,096 (29%)  first 340 ms  35.2 tok/s  read 4812 tok/s  "
-          "kept 120 MiB");
+          "snapshots 126 MB");
     check(&writing, 80, "Qwen3.5 4B",
           "writing 35  1,204/4,096 (29%)  first 340 ms  35.2 tok/s");
     check(&writing, 60, "Qwen3.5 4B", "writing 35  1,204/4,096 (29%)  35.2 tok/s");
@@ -64,6 +64,58 @@ static void test_phases(void)
           "ready  first 3.0 s");
 }
 
+static void test_memory_and_graph(void)
+{
+    static const float rates[] = { 50, 100, 10, 0, 90 };
+    static const float many[20] = { [19] = 1 };
+    struct ui_status s = { .phase = PHASE_IDLE,
+                           .snapshot_bytes = 1500,
+                           .device_bytes = UINT64_C(12345678901),
+                           .rates = rates,
+                           .n_rates = 5 };
+    check(&s, 60, "",
+          "ready  \xE2\x96\x84\xE2\x96\x88\xE2\x96\x81\xE2\x96\x81\xE2\x96\x87  "
+          "snapshots 1.5 KB  device 12 GB");
+    check(&s, 36, "",
+          "ready  \xE2\x96\x84\xE2\x96\x88\xE2\x96\x81\xE2\x96\x81\xE2\x96\x87  "
+          "snapshots 1.5 KB");
+    s.rates = many;
+    s.n_rates = 20;
+    struct buf b = BUF_INIT;
+    status_format(&b, &s, 19);
+    CHECK(utf8_width(b.v, b.len) == 19 && !strncmp(b.v, "ready  ", 7)); /* 12 columns */
+    buf_release(&b);
+    s.n_rates = 19; /* nothing but zeros */
+    check(&s, 6, "", "ready");
+}
+
+static void test_sizes_and_times(void)
+{
+    static const struct {
+        uint64_t bytes;
+        const char *want;
+    } sizes[] = { { 0, "0 B" },          { 999, "999 B" },     { 1000, "1.0 KB" },
+                  { 12345, "12 KB" },    { 999499, "999 KB" }, { 999500, "1.0 MB" },
+                  { 1u << 30, "1.1 GB" } };
+    static const struct {
+        double ms;
+        const char *want;
+    } times[] = { { 0.4, "0 ms" },   { 340, "340 ms" }, { 1000, "1.0 s" },
+                  { 9949, "9.9 s" }, { 12345, "12 s" }, { 180000, "3 min" } };
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        struct buf b = BUF_INIT;
+        status_size(&b, sizes[i].bytes);
+        CHECK_STR(b.v, sizes[i].want);
+        buf_release(&b);
+    }
+    for (size_t i = 0; i < sizeof times / sizeof *times; i++) {
+        struct buf b = BUF_INIT;
+        status_time(&b, times[i].ms);
+        CHECK_STR(b.v, times[i].want);
+        buf_release(&b);
+    }
+}
+
 static void test_note(void)
 {
     struct ui_status s = { .phase = PHASE_ERROR,
@@ -88,4 +140,5 @@ static void test_every_width(void)
     }
 }
 
-TEST_MAIN(T(test_wide_to_narrow), T(test_phases), T(test_note), T(test_every_width))
+TEST_MAIN(T(test_wide_to_narrow), T(test_phases), T(test_memory_and_graph),
+          T(test_sizes_and_times), T(test_note), T(test_every_width))

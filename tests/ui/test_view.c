@@ -187,6 +187,44 @@ static void test_thinking(void)
     end(&f);
 }
 
+/* How long it thought, and what each message cost. */
+static void test_figures(void)
+{
+    struct fixture f;
+    setenv("TZ", "UTC", 1);
+    tzset();
+    begin(&f, 14, 120);
+    char model[] = "Big\x1b[2J", thinking[] = "hm";
+    say(&f, ROLE_USER, "q")->created_ms = INT64_C(1767225600000);
+    struct message *m = say(&f, ROLE_ASSISTANT, "");
+    m->thinking = thinking;
+    m->thinking_bytes = 2;
+    m->model = model;
+    m->stats = (struct message_stats){ .generated_tokens = 1234,
+                                       .evaluated_tokens = 20,
+                                       .reused_tokens = 10000,
+                                       .ttft_ms = 340,
+                                       .decode_tps = 45.25,
+                                       .thinking_tokens = 340,
+                                       .thinking_ms = 12300 };
+    f.model.status.phase = PHASE_DECODE;
+    CHECK(shows(&f, "Thinking for 12 s, 340 tokens (Ctrl+T shows)"));
+    f.model.status.phase = PHASE_IDLE;
+    stream(&f, "answer");
+    CHECK(shows(&f, "Thought for 12 s, 340 tokens") && !shows(&f, "2026-01-01"));
+    keys(&f, "\x1b"
+             "i");
+    CHECK(shows(&f, "You  2026-01-01 00:00\n"));
+    CHECK(shows(&f, "Assistant  1,234 tokens at 45.2/s, first after 340 ms, read 20 and "
+                    "reused 10,000  Big\\x1b[2J\n"));
+    keys(&f, "\x1b"
+             "i");
+    CHECK(!shows(&f, "2026-01-01"));
+    keys(&f, "\x1b[1;3A"); /* the selected one */
+    CHECK(shows(&f, "Assistant  1,234 tokens") && !shows(&f, "2026-01-01"));
+    end(&f);
+}
+
 static void test_send_and_newlines(void)
 {
     struct fixture f;
@@ -913,7 +951,7 @@ static void test_small_windows(void)
     end(&f);
 }
 
-TEST_MAIN(T(test_conversation), T(test_message_states), T(test_thinking),
+TEST_MAIN(T(test_conversation), T(test_message_states), T(test_thinking), T(test_figures),
           T(test_send_and_newlines), T(test_type_ahead), T(test_interrupt), T(test_paste),
           T(test_pills), T(test_pill_in_small_window), T(test_files), T(test_completion),
           T(test_selection), T(test_scrolling_while_streaming),
