@@ -37,7 +37,7 @@ static const struct command commands[] = {
       "print the token ids of a text or of standard input", cmd_tokenize },
     { "info", "[MODEL]", 0, 1, B(MODEL) | B(CTX),
       "print what a model file holds and whether Tern runs it", cmd_info },
-    { "devices", "", 0, 0, 0, "list the Vulkan devices", cmd_devices },
+    { "devices", "", 0, 0, B(DEVICE) | B(TEST), "list the Vulkan devices", cmd_devices },
     { "help", "[COMMAND]", 0, 1, 0, "print help", cmd_help },
 };
 

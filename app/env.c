@@ -20,6 +20,7 @@ int env_open(struct env *env, int argc, char **argv, uint64_t allowed, struct er
     struct err reason;
     *env = (struct env){ 0 };
     int rc = options_parse(&env->opt, argc, argv, allowed, err);
+    env->tested_path = file_xdg(FILE_CACHE, "tern/devices", &reason);
     char *path = file_xdg(FILE_CONFIG, "tern/config", &reason);
     if (config_load(&env->conf, path, &env->notices, &reason) < 0)
         note(env, reason.text);
@@ -41,6 +42,7 @@ void env_close(struct env *env)
     config_release(&env->conf);
     log_close(env->log);
     free(env->log_path);
+    free(env->tested_path);
     buf_release(&env->notices);
 }
 
@@ -178,6 +180,8 @@ struct worker_params env_worker_params(const struct env *env)
     return (struct worker_params){ .device = p.device,
                                    .math = p.math,
                                    .validate = p.validate,
+                                   .tested_folder = p.tested_folder,
+                                   .tested_read_only = p.tested_read_only,
                                    .ctx_tokens = env_ctx_tokens(env) };
 }
 
@@ -189,6 +193,8 @@ void env_engine_params(const struct env *env, struct engine_params *p)
         .math = env->opt.math != MATH_AUTO ? env->opt.math : env->conf.math,
         .ctx_tokens = env_ctx_tokens(env),
         .validate = env->opt.validate,
+        .tested_folder = env->tested_path,
+        .tested_read_only = env->opt.incognito,
     };
 }
 

@@ -23,6 +23,7 @@ struct env {
     struct config conf;
     struct log *log;    /* may be NULL */
     char *log_path;     /* may be NULL */
+    char *tested_path;  /* folder that remembers tested devices, may be NULL */
     struct buf notices; /* lines for the user, each with a newline */
     bool exit_now;      /* leave by _exit: a thread did not come back */
 };

@@ -1,4 +1,4 @@
-/* info.c - `tern info` and `tern devices`. */
+/* info.c - `tern info`. */
 #include "app/command.h"
 
 #include "base/mem.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEVICES = 16, CTX_DEFAULT = 32768 };
+enum { CTX_DEFAULT = 32768 };
 
 /* One "name: value" line; the value may be foreign text. */
 static void line(const char *name, const char *fmt, ...)
@@ -128,56 +128,4 @@ int cmd_info(struct env *env, struct err *err)
     model_close(m);
     free(path);
     return rc;
-}
-
-/* ---- devices ------------------------------------------------------------- */
-
-static void feature_add(struct buf *b, bool has, const char *name)
-{
-    if (has)
-        buf_printf(b, "%s%s", b->len ? ", " : "", name);
-}
-
-static void device_print(const struct device_info *d, int number, bool chosen)
-{
-    struct buf b = BUF_INIT;
-    out_printf("%d%s ", number, chosen ? "*" : " ");
-    out_line(d->name);
-    buf_printf(&b, "%s, driver %s, Vulkan %u.%u.%u, ", d->kind, d->driver,
-               d->api_version >> 22, d->api_version >> 12 & 0x3ff,
-               d->api_version & 0xfff);
-    bytes_format(&b, d->memory_bytes);
-    buf_str(&b, " of memory, buffers up to ");
-    bytes_format(&b, d->buffer_bytes);
-    line("", "%s", buf_cstr(&b));
-    buf_truncate(&b, 0);
-    feature_add(&b, d->int_dot, "integer dot products");
-    feature_add(&b, d->f16, "16-bit floats");
-    feature_add(&b, d->storage16, "16-bit storage");
-    feature_add(&b, d->coopmat, "cooperative matrices");
-    feature_add(&b, d->timestamps, "timestamps");
-    line("", "subgroups of %u, %u bytes shared; %s", d->subgroup_size, d->shared_bytes,
-         b.len ? buf_cstr(&b) : "no optional features");
-    if (d->note[0])
-        line("", "%s%s", d->usable ? "" : "not usable: ", d->note);
-    buf_release(&b);
-}
-
-int cmd_devices(struct env *env, struct err *err)
-{
-    struct device_info *list = mem_array(DEVICES, sizeof *list);
-    size_t n = 0;
-    int chosen = -1;
-    (void)env;
-    int rc = device_list(list, DEVICES, &n, &chosen, err);
-    if (rc == 0 && n == 0)
-        rc = err_set(err, "no Vulkan device was found: install the Vulkan driver of your "
-                          "GPU, or Mesa's drivers, which can also run on the CPU");
-    for (size_t i = 0; rc == 0 && i < n && i < DEVICES; i++)
-        device_print(&list[i], (int)i + 1, (int)i == chosen);
-    if (rc == 0)
-        out_printf(chosen >= 0 ? "* is used unless --device names another\n"
-                               : "none of them can run a model\n");
-    free(list);
-    return rc == 0 && chosen < 0 ? EXIT_FAILED : rc;
 }

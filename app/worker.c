@@ -91,6 +91,8 @@ static int engine_start(struct worker *w, struct err *err)
         .math = w->params.math,
         .ctx_tokens = w->params.ctx_tokens,
         .validate = w->params.validate,
+        .tested_folder = w->params.tested_folder,
+        .tested_read_only = w->params.tested_read_only,
         .progress = load_progress,
         .arg = w,
     };

@@ -25,6 +25,8 @@ struct worker_params {
     bool validate;
     uint32_t ctx_tokens;   /* 0: as session_open chooses; at most the model's */
     const char *keep_root; /* folder of kept timelines (keep.h), NULL: none are */
+    const char *tested_folder; /* as in engine_params; both must outlive the worker */
+    bool tested_read_only;
 };
 
 struct generation {

@@ -161,6 +161,9 @@ fi
 grep -q '^[0-9]*\* ' "$out"
 result devices $?
 refused device_unknown 1 'no device 99' run --device 99 hi
+tern devices --test --device 99
+[ "$rc" -eq 1 ] && grep -q 'no device 99' "$err" && grep -q '^[0-9]*\* ' "$out"
+result device_to_test_unknown $?
 
 # ---- run ---------------------------------------------------------------------
 
