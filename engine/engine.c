@@ -45,7 +45,7 @@ static int choose_tiles(struct engine *e, const struct engine_params *p, struct 
         e->tiles =
             d->coopmat && d->f16 && p->math != MATH_FLOAT ? TILES_MATRIX : TILES_NONE;
     else
-        e->tune.tile_from = 2;
+        e->tune.tile_from = e->tune.expert_tile_from = 2;
     if (p->tiles == TILES_NONE)
         e->tune.delta_many.from = 0;
     if (e->tiles == TILES_MATRIX && !d->coopmat)

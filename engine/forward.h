@@ -33,6 +33,9 @@ int forward_product(struct recorder *r, const struct product *p);
 /* Whether the pass has tokens enough for tiles; the same product with them. */
 bool forward_tiles(const struct recorder *r);
 int forward_tile_product(struct recorder *r, const struct product *p);
+/* Vectors of cols values to scratch.halves and factors, `vectors` a token. */
+int forward_to_half(struct recorder *r, const struct planes *in, uint32_t cols,
+                    enum norm norm, uint32_t vectors);
 
 /* Looks the pipeline up, binds the control block, records. */
 int forward_dispatch(struct recorder *r, struct gpu_dispatch *d, const struct gpu_module *m,
@@ -60,5 +63,13 @@ int forward_recurrent(struct recorder *r, const struct device_layer *ly, uint32_
  * the norm of what comes after it. */
 int forward_experts(struct recorder *r, const struct device_layer *ly,
                     struct gpu_span next_norm);
+/* The same for a pass with tokens enough to make tiles of those that share an
+ * expert (forward_moe_tile.c), and its parts that both have. */
+bool forward_expert_tiles(const struct recorder *r);
+int forward_experts_tiled(struct recorder *r, const struct device_layer *ly,
+                          struct gpu_span next_norm);
+int forward_choose_experts(struct recorder *r, const struct device_layer *ly);
+int forward_shared_gate_up(struct recorder *r, const struct device_layer *ly);
+int forward_shared_down(struct recorder *r, const struct device_layer *ly);
 
 #endif

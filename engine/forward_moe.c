@@ -52,7 +52,7 @@ static int choose(struct recorder *r)
     return forward_dispatch(r, &d, kernel_module(KERNEL_SELECT), spec, 2);
 }
 
-static int shared_gate_up(struct recorder *r, const struct device_layer *ly)
+int forward_shared_gate_up(struct recorder *r, const struct device_layer *ly)
 {
     struct scratch *x = &r->s->scratch;
     return forward_product(r, &(struct product){ .m = &ly->shared_gate_up,
@@ -64,7 +64,7 @@ static int shared_gate_up(struct recorder *r, const struct device_layer *ly)
 }
 
 /* Into proj, which the mixer has read by now. */
-static int shared_down(struct recorder *r, const struct device_layer *ly)
+int forward_shared_down(struct recorder *r, const struct device_layer *ly)
 {
     struct scratch *x = &r->s->scratch;
     return forward_product(r, &(struct product){ .m = &ly->shared_down,
@@ -122,11 +122,18 @@ static int experts_down(struct recorder *r, const struct device_layer *ly,
     return experts(r, &d, &ly->down, &x->experts, EPILOGUE_RESIDUAL);
 }
 
+int forward_choose_experts(struct recorder *r, const struct device_layer *ly)
+{
+    return router(r, ly) < 0 ? -1 : choose(r);
+}
+
 int forward_experts(struct recorder *r, const struct device_layer *ly,
                     struct gpu_span next_norm)
 {
-    if (router(r, ly) < 0 || shared_gate_up(r, ly) < 0 || choose(r) < 0 ||
-        shared_down(r, ly) < 0)
+    if (forward_expert_tiles(r))
+        return forward_experts_tiled(r, ly, next_norm);
+    if (router(r, ly) < 0 || forward_shared_gate_up(r, ly) < 0 || choose(r) < 0 ||
+        forward_shared_down(r, ly) < 0)
         return -1;
     return experts_gate_up(r, ly) < 0 ? -1 : experts_down(r, ly, next_norm);
 }

@@ -9,24 +9,25 @@ bool forward_tiles(const struct recorder *r)
     return r->e->tiles != TILES_NONE && r->pass->tokens >= r->e->tune.tile_from;
 }
 
-static int to_half(struct recorder *r, const struct product *p)
+int forward_to_half(struct recorder *r, const struct planes *in, uint32_t cols,
+                    enum norm norm, uint32_t vectors)
 {
     struct scratch *x = &r->s->scratch;
-    struct push_half push = { .cols = p->m->cols, .eps = r->hp->rms_eps };
+    struct push_half push = { .cols = cols, .eps = r->hp->rms_eps, .vectors = vectors };
     struct gpu_dispatch d = {
         .bind = { [4] = gpu_span_all(&x->halves), [5] = gpu_span_all(&x->factors) },
         .push = &push,
-        .groups = { 1, r->pass->tokens, 1 },
+        .groups = { 1, r->pass->tokens * vectors, 1 },
         .label = "activations to f16"
     };
-    forward_bind_planes(&d, 1, p->in);
-    uint32_t spec[] = { r->e->tune.half_size, r->e->int8, p->norm };
+    forward_bind_planes(&d, 1, in);
+    uint32_t spec[] = { r->e->tune.half_size, r->e->int8, norm };
     return forward_dispatch(r, &d, kernel_module(KERNEL_TO_HALF), spec, 3);
 }
 
 int forward_tile_product(struct recorder *r, const struct product *p)
 {
-    if (!p->beside && to_half(r, p) < 0)
+    if (!p->beside && forward_to_half(r, p->in, p->m->cols, p->norm, 1) < 0)
         return -1;
     struct scratch *x = &r->s->scratch;
     uint32_t spec[TUNING_SPEC + 1];

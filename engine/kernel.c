@@ -56,6 +56,19 @@ static const struct gpu_module tiles[FORMAT_COUNT][2][EPILOGUE_COUNT] = { DEVICE
     TILE_ROW) };
 #undef TILE_ROW
 
+#define EXPERT_TILES(spv)                                                         \
+    {                                                                             \
+        [EPILOGUE_STORE] = MODULE(spv##_store, 7, 1u << 5, struct push_product),  \
+        [EPILOGUE_SWIGLU] = MODULE(spv##_swiglu, 9, 7u << 5, struct push_product) \
+    }
+#define EXPERT_TILE_ROW(id, name)                              \
+    [FORMAT_##id] = { EXPERT_TILES(tile_plain_experts_##name), \
+                      EXPERT_TILES(tile_matrix_experts_##name) },
+static const struct gpu_module expert_tiles[FORMAT_COUNT][2][EPILOGUE_COUNT] = {
+    DEVICE_FORMATS(EXPERT_TILE_ROW)
+};
+#undef EXPERT_TILE_ROW
+
 #define EMBED_ROW(id, name) \
     [FORMAT_##id] = MODULE(embed_##name, 8, 15u << 3, struct push_embed),
 static const struct gpu_module embeds[FORMAT_COUNT] = { DEVICE_FORMATS(EMBED_ROW) };
@@ -82,6 +95,12 @@ const struct gpu_module *kernel_tile_module(enum device_format f, bool matrix,
                                             enum epilogue e)
 {
     return &tiles[f][matrix][e];
+}
+
+const struct gpu_module *kernel_expert_tile_module(enum device_format f, bool matrix,
+                                                   enum epilogue e)
+{
+    return &expert_tiles[f][matrix][e];
 }
 
 const struct gpu_module *kernel_embed_module(enum device_format f)

@@ -73,7 +73,7 @@
      * 5 the ss plane of the stream. Rows: a logit an expert, then the shared  \
      * expert's gate */                                                        \
     X(ROUTER, router, 7, 1u << 6, struct push_product)                         \
-    /* 1, 2, 3 activation planes  4 the same as f16, cols padded with zeros to a \
+    /* 1, 2, 3 activation planes of `vectors` a token  4 the same as f16, cols padded with zeros to a \
      * multiple of HALF_COLS, divided by a power of two  5 f32[t] factor of the results: that power, times the RMS factor \
      * of the row. Spec 1: int8 path, 2: RMS factor as of products.            \
      * Grid: (1, tokens, 1) */                                                 \
@@ -86,6 +86,14 @@
     /* 1 residual stream, changed in place  2 norm weight  3 signs  4, 5, 6     \
      * planes as EMBED makes them  7 not used. Spec 1: int8 path */            \
     X(UNROTATE, unrotate, 8, 1u << 1 | 7u << 4, struct push_rotate)            \
+    /* 1 selection  2 groups, see push_group, with room for pairs / tile tokens  \
+     * + experts tiles. Spec 1: slots, 2: tokens a tile. Grid: (1, 1, 1) */     \
+    X(GROUP, group, 3, 1u << 2, struct push_group)                             \
+    /* 1 f32[t][slots][cols] of the experts  2 residual stream, added to        \
+     * 3, 4, 5 planes of the new stream  6 norm weight f32[cols] multiplied into \
+     * them  7 selection  8 shared expert's result f32[t][cols]. Spec 1: int8   \
+     * path, 2: slots. Grid: (ceil(cols / 32 / subgroups), tokens, 1) */        \
+    X(COMBINE, combine, 9, 15u << 2, struct push_combine)                      \
     /* 1 logits f32[t][experts + 1]  2 selection, per token uint ids[slots],   \
      * f32 weights[slots + 1], the last the shared expert's. Spec 1: slots.    \
      * Grid: (1, tokens, 1) */                                                 \
@@ -123,6 +131,9 @@
  * as TO_HALF makes them, from 5 on what products have from 6 on. Spec:
  * tuning_tile, 8: int8 path. The activations have room for whole tiles. Grid:
  * (ceil(tokens / tile tokens), ceil(rows / tile rows), 1)
+ * With experts, STORE (to f32[t][slots][out_stride]; 6 groups) and SWIGLU (planes
+ * per token and slot; 8 groups); spec 9: slots. Grid: (tiles at most,
+ * ceil(an expert's rows / tile rows), 1)
  * EMBED   1 codes  2 scales  3 residual stream f32[t][cols]  4, 5, 6 planes
  *   7 norm weight f32[cols]. Spec 1: int8 path. Grid: (1, tokens, 1) */
 enum { SPLIT_MAX = 16 };
@@ -152,6 +163,9 @@ const struct gpu_module *kernel_experts_module(enum device_format f, bool int8,
 /* matrix: for devices with cooperative matrices. */
 const struct gpu_module *kernel_tile_module(enum device_format f, bool matrix,
                                             enum epilogue e);
+/* The same for a chunk's experts; e is STORE or SWIGLU. */
+const struct gpu_module *kernel_expert_tile_module(enum device_format f, bool matrix,
+                                                   enum epilogue e);
 const struct gpu_module *kernel_embed_module(enum device_format f);
 /* Of all of them. */
 uint64_t kernel_fingerprint(void);

@@ -33,6 +33,7 @@ struct scratch {
      * vectors of n_ff_expert; f32[t][n_expert + 1]; see KERNEL_SELECT */
     struct planes experts;
     struct gpu_buffer router, selection;
+    struct gpu_buffer groups, expert_out; /* with tiles: see KERNEL_GROUP, COMBINE */
 };
 
 struct state_layout {
@@ -79,6 +80,8 @@ struct session {
 bool session_rewinds(const struct session *s);
 /* Bytes of one layer's keys (values take as many). */
 uint64_t session_kv_plane_bytes(const struct session *s);
+/* Most tiles of experts of a pass. */
+uint32_t session_group_tiles(const struct engine *e, uint32_t tokens);
 /* Fewest splits of a history of `depth` positions: what a prefill pass uses. */
 uint32_t session_least_splits(const struct session *s, size_t depth);
 /* What session_open chooses where nothing was asked for. */

@@ -47,7 +47,7 @@ static void plan_state(struct state_layout *l, const struct hparams *hp)
 struct opener {
     struct gpu *gpu;
     struct err *err;
-    int rc; /* of the calls so far */
+    int rc;            /* of the calls so far */
     uint64_t *planned; /* not NULL: nothing is opened, only its bytes are added */
 };
 
@@ -74,13 +74,30 @@ static uint64_t larger(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-static void open_experts(struct opener *o, struct scratch *x, const struct hparams *hp,
-                         uint64_t t)
+uint32_t session_group_tiles(const struct engine *e, uint32_t tokens)
 {
-    open_planes(o, &x->experts, t * hp->n_expert_used, hp->n_ff_expert, "expert results");
-    open_buffer(o, &x->router, t * (hp->n_expert + 1) * 4, GPU_DEVICE, "router logits");
-    open_buffer(o, &x->selection, t * (2 * hp->n_expert_used + 1) * 4, GPU_DEVICE,
-                "selected experts");
+    const struct hparams *hp = &e->model->hp;
+    uint32_t pairs = tokens * hp->n_expert_used;
+    uint32_t used = pairs < hp->n_expert ? pairs : hp->n_expert;
+    return pairs / e->tune.expert_tile.tokens + used;
+}
+
+static void open_experts(struct opener *o, struct scratch *x, const struct engine *e,
+                         uint32_t t)
+{
+    const struct hparams *hp = &e->model->hp;
+    uint64_t words = 0, made = 0, pairs = (uint64_t)t * hp->n_expert_used;
+    if (e->tiles != TILES_NONE) {
+        words = GROUP_HEAD + (uint64_t)GROUP_TILE * session_group_tiles(e, t) + pairs;
+        made = pairs * hp->n_embd;
+    }
+    open_buffer(o, &x->groups, larger(words, 1) * 4, GPU_DEVICE, "groups of experts");
+    open_buffer(o, &x->expert_out, larger(made, 1) * 4, GPU_DEVICE, "what experts made");
+    open_planes(o, &x->experts, pairs, hp->n_ff_expert, "expert results");
+    open_buffer(o, &x->router, (uint64_t)t * (hp->n_expert + 1) * 4, GPU_DEVICE,
+                "router logits");
+    open_buffer(o, &x->selection, (uint64_t)t * (2 * hp->n_expert_used + 1) * 4,
+                GPU_DEVICE, "selected experts");
 }
 
 /* Bytes that can be bound are there also where the rule is not used. */
@@ -113,10 +130,12 @@ static void open_scratch(struct opener *o, struct session *s)
                 GPU_DEVICE, "parts of products");
     /* Whole tiles of tokens, rows of whole HALF_COLS. */
     uint64_t halves = (t + 127) / 128 * 128 * 2 * (larger(mixed, hp->n_embd) + HALF_COLS);
+    uint64_t vectors = larger(t, t * hp->n_expert_used);
+    halves = larger(halves, vectors * 2 * (hp->n_ff_expert + HALF_COLS));
     if (e->tiles == TILES_NONE)
         halves = 0;
     open_buffer(o, &x->halves, larger(halves, 4), GPU_DEVICE, "activations in f16");
-    open_buffer(o, &x->factors, t * 4, GPU_DEVICE, "activation factors");
+    open_buffer(o, &x->factors, vectors * 4, GPU_DEVICE, "activation factors");
     uint64_t stride = larger(e->weights.recurrent.stride, e->weights.attention.stride);
     if (e->model->w.rotation.on) {
         open_planes(o, &x->rotated, t, larger(mixed, hp->n_embd), "rotated input");
@@ -124,7 +143,7 @@ static void open_scratch(struct opener *o, struct session *s)
     }
     if (hp->arch->moe) {
         stride = larger(stride, hp->n_embd);
-        open_experts(o, x, hp, t);
+        open_experts(o, x, e, s->params.chunk_tokens);
     }
     open_buffer(o, &x->proj, t * stride * 4, GPU_DEVICE, "projections");
     open_buffer(o, &x->q, larger(t * heads * 4, 4), GPU_DEVICE, "queries");
@@ -238,6 +257,8 @@ void session_memory_close(struct session *s)
                                  &s->scratch.parts,
                                  &s->scratch.halves,
                                  &s->scratch.factors,
+                                 &s->scratch.groups,
+                                 &s->scratch.expert_out,
                                  &s->scratch.router,
                                  &s->scratch.selection };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)

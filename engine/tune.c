@@ -21,14 +21,15 @@ static const struct tuning table[DEVICE_KINDS] = {
      * needs to hide its loads; 288 is a tile of each triangle an invocation. */
     [DEVICE_GPU] = {
         .product_one = { [EPILOGUE_STORE] = { .size = 256, .lanes = 32, .batch = 4, .tokens = 1 },
-                         [EPILOGUE_RESIDUAL] = { .size = 256, .lanes = 32, .batch = 4, .tokens = 1 },
-                         [EPILOGUE_SWIGLU] = { .size = 512, .lanes = 16, .batch = 2, .tokens = 1 } },
+                         [EPILOGUE_RESIDUAL] = { .size = 256, .lanes = 16, .batch = 2, .tokens = 1 },
+                         [EPILOGUE_SWIGLU] = { .size = 256, .lanes = 16, .batch = 4, .tokens = 1 } },
         .split_groups = 400,
         .product_many = { .size = 128, .lanes = 32, .batch = 2, .tokens = 8 },
         .product_experts = { .size = 512, .lanes = 32, .batch = 2, .tokens = 1 },
         .tile = { { 128, 128, 64, 64, 64 }, { 128, 64, 64, 32, 64 }, { 64, 64, 32, 32, 64 },
                   { 64, 32, 32, 16, 64 } },
         .tile_groups = 120, .tile_from = 9, .half_size = 256,
+        .expert_tile = { 128, 32, 32, 32, 64 }, .expert_tile_from = 64,
         .embed_size = 256, .sample_size = 1024, .select_size = 256, .lanes = 32,
         .delta_columns = 32, .delta_parts = 8, .delta_each = 1, .delta_passes = 1,
         .delta_many = { .from = 32, .chunk = 64, .strips = 4, .solve_size = 288,
@@ -53,6 +54,7 @@ static const struct tuning table[DEVICE_KINDS] = {
         .tile = { { 64, 32, 64, 16, 64 }, { 64, 32, 64, 16, 64 }, { 64, 32, 64, 16, 64 },
                   { 64, 32, 64, 16, 64 } },
         .tile_groups = 2, .tile_from = UINT32_MAX, .half_size = 32,
+        .expert_tile = { 64, 16, 64, 16, 64 }, .expert_tile_from = UINT32_MAX,
         .embed_size = 64, .sample_size = 16, .select_size = 16, .lanes = 8,
         .delta_columns = 128, .delta_parts = 8, .delta_each = 8, .delta_passes = 16,
         .delta_wide = true,
@@ -122,6 +124,7 @@ void tuning_choose(struct tuning *t, const struct device_info *info)
     product_fit(&t->product_experts, lanes, info->group_size);
     for (int i = 0; i < TUNING_TILES; i++)
         tile_fit(&t->tile[i], info);
+    tile_fit(&t->expert_tile, info);
 }
 
 static uint32_t smaller(uint32_t a, uint32_t b)
@@ -215,6 +218,16 @@ uint32_t tuning_max_positions(const struct tuning *t, uint32_t head_dim, uint32_
     return (t->max_rounds / sweeps - 64) * spec[4] * spec[6];
 }
 
+void tuning_tile_spec(const struct tile_tuning *t, uint32_t subgroup_size,
+                      uint32_t spec[TUNING_SPEC])
+{
+    uint32_t size = t->rows / t->sub_rows * (t->tokens / t->sub_tokens) * subgroup_size;
+    memcpy(spec,
+           (uint32_t[]){ size, t->rows, t->tokens, t->sub_rows, t->sub_tokens, t->depth,
+                         size, subgroup_size },
+           8 * sizeof *spec);
+}
+
 const struct tile_tuning *tuning_tile(const struct tuning *t, uint32_t rows,
                                       uint32_t tokens, uint32_t subgroup_size,
                                       uint32_t spec[TUNING_SPEC])
@@ -227,11 +240,6 @@ const struct tile_tuning *tuning_tile(const struct tuning *t, uint32_t rows,
             break;
         tile = &t->tile[i];
     }
-    uint32_t size =
-        tile->rows / tile->sub_rows * (tile->tokens / tile->sub_tokens) * subgroup_size;
-    memcpy(spec,
-           (uint32_t[]){ size, tile->rows, tile->tokens, tile->sub_rows, tile->sub_tokens,
-                         tile->depth, size, subgroup_size },
-           8 * sizeof *spec);
+    tuning_tile_spec(tile, subgroup_size, spec);
     return tile;
 }

@@ -54,6 +54,8 @@ struct tuning {
     struct tile_tuning tile[TUNING_TILES]; /* the most efficient first */
     uint32_t tile_groups;       /* workgroups that keep the device busy */
     uint32_t tile_from;         /* tokens of a pass from which tiles pay */
+    struct tile_tuning expert_tile;
+    uint32_t expert_tile_from;  /* the same for experts, whose tokens are spread */
     uint32_t half_size;         /* workgroup that turns a token's activations to f16 */
     uint32_t embed_size, sample_size, select_size;   /* workgroups */
     uint32_t lanes;           /* most neighbouring invocations that share a vector; a
@@ -96,6 +98,9 @@ const struct tile_tuning *tuning_tile(const struct tuning *t, uint32_t rows,
                                       uint32_t tokens, uint32_t subgroup_size,
                                       uint32_t spec[TUNING_SPEC]);
 
+/* Constants 0 to 7 of a tile shape. */
+void tuning_tile_spec(const struct tile_tuning *t, uint32_t subgroup_size,
+                      uint32_t spec[TUNING_SPEC]);
 /* Bytes of workgroup memory that a tile takes. */
 uint32_t tuning_tile_shared(const struct tile_tuning *t);
 

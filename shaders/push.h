@@ -60,12 +60,28 @@ struct push_product {
     float eps;        /* of the RMS norm */
     uint out_stride;  /* floats from one token to the next in out */
     uint out_offset;  /* first float of row 0 */
+    uint list_at;     /* tiles of experts: see push_group */
 };
 
 /* Activation planes to f16. */
 struct push_half {
     uint cols;        /* a multiple of ACT_BLOCK */
     float eps;        /* of the RMS norm */
+    uint vectors;     /* a token */
+};
+
+/* The products of a chunk with its experts: what they share of the work. Words
+ * of `groups`: how many tiles; from GROUP_HEAD on for each expert, first pair in
+ * the list, pairs; from list_at on the list, of token * slots + slot. */
+#define GROUP_HEAD 4
+#define GROUP_TILE 4
+struct push_group {
+    uint experts;
+    uint list_at;
+};
+
+struct push_combine {
+    uint cols;        /* n_embd */
 };
 
 /* What activations that are to be rotated come from, spec constant 2. */

@@ -7,6 +7,11 @@
  * SUB_ROWS by SUB_TOKENS. How, is up to the file included for it: with
  * cooperative matrices or without.
  *
+ * EXPERTS: the matrix holds p.rows rows of each expert, one after the other, and
+ * a workgroup takes a tile of pairs of token and slot that use the same one, as
+ * group.comp lists them. SWIGLU reads the token's vector, STORE the pair's; both
+ * write the pair's.
+ *
  * At the end 16 tokens of all rows at a time pass through workgroup memory, so
  * that the epilogues find rows in order, whatever way the parts are held. */
 #version 450
@@ -27,6 +32,10 @@ layout(constant_id = 6) const uint SIZE = 256;  /* invocations, as constant 0 */
 layout(constant_id = 7) const uint LANES = 32;  /* the subgroup size */
 layout(constant_id = 8) const uint INT8 = 1;    /* planes that are written */
 
+#ifdef EXPERTS
+layout(constant_id = 9) const uint SLOTS = 1;
+#endif
+
 layout(push_constant) uniform push_block { push_product p; };
 layout(set = 0, binding = 0, std430) readonly buffer ctl_buffer { ctl_block ctl; };
 layout(set = 0, binding = 3, std430) readonly buffer act_halves { uvec4 halves[]; };
@@ -45,8 +54,14 @@ layout(set = 0, binding = 9, std430) readonly buffer weight_block { float norm_w
 #define NEXT_S 6
 #define NEXT_SS 7
 #endif
-#ifndef EPILOGUE_store
+#ifdef EPILOGUE_store
+#define GROUPS 6
+#else
+#define GROUPS 8
 #include "next.glsl"
+#endif
+#ifdef EXPERTS
+layout(set = 0, binding = GROUPS, std430) readonly buffer groups_block { uint groups[]; };
 #endif
 
 /* Columns that one invocation unpacks at once, and how often each does so. */
@@ -99,22 +114,74 @@ void place_piece(uint at, weight_unit w, uint quad)
 #endif
 }
 
-/* Loads the columns from k on, for unpacking later. The activations have zeros
- * beyond the last column, and room beyond the last token. */
-void fetch(uint k, out weight_unit w[ITEMS], out uvec4 a[ACTS])
+/* What a workgroup works on: vectors, rows from base on. */
+struct task {
+    uint base, first, n;
+};
+
+#ifdef EXPERTS
+task task_of(uint group)
+{
+    uint at = GROUP_HEAD + GROUP_TILE * group;
+    return task(groups[at] * p.rows, groups[at + 1], groups[at + 2]);
+}
+
+/* The vector that column i of the tile reads, and the one that it writes. */
+uint output_of(task t, uint i)
+{
+    return groups[p.list_at + t.first + min(i, t.n - 1)];
+}
+
+uint input_of(task t, uint i)
+{
+#ifdef EPILOGUE_store
+    return output_of(t, i);
+#else
+    return output_of(t, i) / SLOTS;
+#endif
+}
+#else
+task task_of(uint group)
+{
+    uint first = group * TILE_TOKENS;
+    return task(0, first, ctl.n_tokens - first);
+}
+
+uint output_of(task t, uint i)
+{
+    return t.first + i;
+}
+
+uint input_of(task t, uint i)
+{
+    return t.first + i;
+}
+#endif
+
+/* Where in `halves` this invocation's activations start. The rows have zeros
+ * beyond the last column, and there is room beyond the last one. */
+void place_acts(task t, out uint from[ACTS])
+{
+    const uint stride = (p.cols + HALF_COLS - 1) / HALF_COLS * (HALF_COLS / 8);
+    [[unroll]] for (uint i = 0; i < ACTS; i++) {
+        uint item = i * SIZE + local();
+        uint column = min(item / (DEPTH / 8), TILE_TOKENS - 1);
+        from[i] = input_of(t, column) * stride + item % (DEPTH / 8);
+    }
+}
+
+/* Loads the columns from k on, for unpacking later. */
+void fetch(uint k, uint base, uint from[ACTS], out weight_unit w[ITEMS],
+           out uvec4 a[ACTS])
 {
     [[unroll]] for (uint i = 0; i < ITEMS; i++) {
         uint item = i * SIZE + local();
         uint row = min(gl_WorkGroupID.y * TILE_ROWS + item / PIECES, p.rows - 1);
         uint col = min(k + item % PIECES * PIECE, p.cols - 1);
-        w[i] = unit_load(row, col / UNIT, p.units);
+        w[i] = unit_load(base + row, col / UNIT, p.units);
     }
-    const uint stride = (p.cols + HALF_COLS - 1) / HALF_COLS * (HALF_COLS / 8);
-    [[unroll]] for (uint i = 0; i < ACTS; i++) {
-        uint item = i * SIZE + local();
-        uint token = gl_WorkGroupID.x * TILE_TOKENS + item / (DEPTH / 8);
-        a[i] = halves[token * stride + k / 8 + item % (DEPTH / 8)];
-    }
+    [[unroll]] for (uint i = 0; i < ACTS; i++)
+        a[i] = halves[from[i] + k / 8];
 }
 
 /* Unpacks what fetch(k) has loaded. */
@@ -186,42 +253,50 @@ void finish_block(uint row, uint t, uint token, float factor)
 }
 #endif
 
-void finish_group(uint first)
+void finish_group(task t, uint from)
 {
     const uint blocks = TILE_ROWS / BLOCK_ROWS;
     for (uint b = gl_SubgroupID; b < GROUP_TOKENS * blocks; b += gl_NumSubgroups) {
-        uint t = b / blocks, row = b % blocks * BLOCK_ROWS;
-        if (first + t < ctl.n_tokens && gl_WorkGroupID.y * TILE_ROWS + row < p.rows)
-            finish_block(row, t, first + t, factors[first + t] / HALF_SCALE);
+        uint i = b / blocks, row = b % blocks * BLOCK_ROWS;
+        if (from + i < t.n && gl_WorkGroupID.y * TILE_ROWS + row < p.rows)
+            finish_block(row, i, output_of(t, from + i),
+                         factors[input_of(t, from + i)] / HALF_SCALE);
     }
 }
 
 void main()
 {
-    uint first = gl_WorkGroupID.x * TILE_TOKENS;
-    if (ctl.stop != 0 || first >= ctl.n_tokens)
+#ifdef EXPERTS
+    if (ctl.stop != 0 || gl_WorkGroupID.x >= groups[0])
         return;
+#else
+    if (ctl.stop != 0 || gl_WorkGroupID.x * TILE_TOKENS >= ctl.n_tokens)
+        return;
+#endif
     const uint across = TILE_TOKENS / SUB_TOKENS;
     uint sub_row = gl_SubgroupID / across * SUB_ROWS;
     uint sub_token = gl_SubgroupID % across * SUB_TOKENS;
+    task t = task_of(gl_WorkGroupID.x);
     weight_unit w[ITEMS];
     uvec4 a[ACTS];
+    uint from[ACTS];
     part_t part;
     part_clear(part);
-    fetch(0, w, a);
+    place_acts(t, from);
+    fetch(0, t.base, from, w, a);
     for (uint k = 0; k < p.cols; k += DEPTH) {
         barrier();
         place(k, w, a);
         barrier();
         if (k + DEPTH < p.cols)
-            fetch(k + DEPTH, w, a);
+            fetch(k + DEPTH, t.base, from, w, a);
         part_multiply(part, sub_row, sub_token);
     }
     [[unroll]] for (uint g = 0; g < TILE_TOKENS / GROUP_TOKENS; g++) {
         if (g * GROUP_TOKENS / SUB_TOKENS * SUB_TOKENS == sub_token)
             part_show(part, g % (SUB_TOKENS / GROUP_TOKENS), sub_row);
         barrier();
-        finish_group(first + g * GROUP_TOKENS);
+        finish_group(t, g * GROUP_TOKENS);
         barrier();
     }
 }

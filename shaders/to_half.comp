@@ -82,7 +82,7 @@ void row_sums(uint token, out float most, out float sum)
 void main()
 {
     uint token = gl_WorkGroupID.y;
-    if (ctl.stop != 0 || token >= ctl.n_tokens)
+    if (ctl.stop != 0 || token >= ctl.n_tokens * p.vectors)
         return;
     float most, sum;
     row_sums(token, most, sum);

@@ -11,6 +11,11 @@ $(foreach f,$(FORMATS),$(foreach a,float int8,$(foreach e,residual swiglu,\
 tile = $(eval $(call variant,tile_$(1)_$(2)_$(3),tile,-DFORMAT_$(2) -DEPILOGUE_$(3) $(4)))
 $(foreach f,$(FORMATS),$(foreach e,store residual swiglu,\
     $(call tile,plain,$(f),$(e)) $(call tile,matrix,$(f),$(e),-DMATRIX)))
+expert_tile = $(eval $(call variant,tile_$(1)_experts_$(2)_$(3),tile,-DFORMAT_$(2) -DEPILOGUE_$(3) -DEXPERTS $(4)))
+$(foreach f,$(FORMATS),$(foreach e,store swiglu,\
+    $(call expert_tile,plain,$(f),$(e)) $(call expert_tile,matrix,$(f),$(e),-DMATRIX)))
+$(eval $(call variant,group,group,))
+$(eval $(call variant,combine,combine,))
 $(eval $(call variant,to_half,to_half,))
 $(eval $(call variant,router,product,-DFORMAT_f32 -DACT_stream -DEPILOGUE_store))
 $(eval $(call variant,select,select,))

@@ -25,7 +25,7 @@ static void run_tiled(struct gpu *gpu, const struct tiled *t)
     const size_t room = (grid + 127) / 128 * 128 * 2 * (size_t)((cols + 63) / 64 * 64);
     struct gpu_buffer halves = harness_buffer(gpu, NULL, room),
                       factors = harness_buffer(gpu, NULL, grid * 4);
-    struct push_half push = { .cols = cols, .eps = 1e-6f };
+    struct push_half push = { .cols = cols, .eps = 1e-6f, .vectors = 1 };
     harness_run(gpu, &(struct harness_job){ .module = kernel_module(KERNEL_TO_HALF),
                                             .spec = { 64, u->int8, u->norm },
                                             .n_spec = 3,
@@ -151,7 +151,7 @@ static void test_scale_of_activations(void)
     HARNESS_OK(gpu_upload(gpu, gpu_span_at(&r.a.x, 0, sizeof x), x, &err), &err);
     struct gpu_buffer halves = harness_buffer(gpu, NULL, sizeof h),
                       factors = harness_buffer(gpu, NULL, sizeof f);
-    struct push_half push = { .cols = 64, .eps = 1e-6f };
+    struct push_half push = { .cols = 64, .eps = 1e-6f, .vectors = 1 };
     harness_run(gpu, &(struct harness_job){ .module = kernel_module(KERNEL_TO_HALF),
                                             .spec = { 64, false, REF_NORM_NONE },
                                             .n_spec = 3,

@@ -62,6 +62,28 @@ static inline struct session *whole_session(const struct whole *w,
     return s;
 }
 
+/* Whether logits of a chunk and of single tokens agree: bit for bit on a CPU,
+ * whose kernels add in the same order for both; elsewhere rows are shared out
+ * otherwise, and it is a small part of their range. */
+static inline bool whole_agree(const struct whole *w, const float *a, const float *b)
+{
+    struct engine_info info;
+    engine_info(w->engine, &info);
+    if (!strcmp(info.device.kind, "cpu"))
+        return !memcmp(a, b, w->n_vocab * sizeof *a);
+    float low = b[0], high = b[0], worst = 0;
+    for (uint32_t i = 0; i < w->n_vocab; i++) {
+        float d = a[i] > b[i] ? a[i] - b[i] : b[i] - a[i];
+        low = b[i] < low ? b[i] : low;
+        high = b[i] > high ? b[i] : high;
+        worst = d > worst || d != d ? d : worst;
+    }
+    bool near = worst <= 0.01f * (high - low);
+    if (!near)
+        printf("# off by %g of %g\n", (double)worst, (double)(high - low));
+    return near;
+}
+
 /* A prompt, then n greedy ids with `steps` a submit. Returns the number of ids:
  * fewer after a stop. */
 static inline size_t whole_greedy(struct session *s, const int32_t *prompt, size_t n_prompt,
