@@ -33,7 +33,8 @@ const uint EACH = (CHUNK * CHUNK / 16 + GROUP - 1) / GROUP;
 const float LEAST_GATE = -104.0;
 
 shared vec4 square_s[CHUNK * N];
-shared vec2 gate_s[CHUNK];  /* logarithm of the decay, beta */
+shared vec4 gate_s[N];      /* logarithm of each token's decay */
+shared float beta_s[CHUNK];
 shared vec2 total_s[CHUNK]; /* G as the sum of two floats */
 
 void read_gate(uint i, uint token, uint head)
@@ -45,12 +46,15 @@ void read_gate(uint i, uint token, uint head)
         b += head / rep * rep;
         a = b + rep;
     }
-    gate_s[i] = vec2(0.0);
-    if (token >= ctl.n_tokens)
-        return;
-    float x = proj[a] + dt_bias[head];
-    float softplus = max(x, 0.0) + log(1.0 + exp(-abs(x)));
-    gate_s[i] = vec2(max(ssm_a[head] * softplus, LEAST_GATE), 1.0 / (1.0 + exp(-proj[b])));
+    float gate = 0.0, beta = 0.0;
+    if (token < ctl.n_tokens) {
+        float x = proj[a] + dt_bias[head];
+        float softplus = max(x, 0.0) + log(1.0 + exp(-abs(x)));
+        gate = max(ssm_a[head] * softplus, LEAST_GATE);
+        beta = 1.0 / (1.0 + exp(-proj[b]));
+    }
+    gate_s[i / 4][i % 4] = gate;
+    beta_s[i] = beta;
 }
 
 /* G_i to twice a float's precision: differences of large sums must be right
@@ -58,14 +62,18 @@ void read_gate(uint i, uint token, uint head)
 void sum_gates(uint i)
 {
     precise float high = 0.0, low = 0.0;
-    uint m = 0;
-    do {
-        precise float g = gate_s[m].x;
-        precise float sum = high + g;
-        precise float part = sum - high;
-        low += (high - (sum - part)) + (g - part);
-        high = sum;
-    } while (++m <= i);
+    vec4 next = gate_s[0];
+    for (uint q = 0; q < N; q++) {
+        vec4 gates = next;
+        next = gate_s[min(q + 1, N - 1)];
+        [[unroll]] for (uint e = 0; e < 4; e++) {
+            precise float g = 4 * q + e <= i ? gates[e] : 0.0;
+            precise float sum = high + g;
+            precise float part = sum - high;
+            low += (high - (sum - part)) + (g - part);
+            high = sum;
+        }
+    }
     total_s[i] = vec2(high, low);
 }
 
@@ -85,29 +93,44 @@ vec4 decays(uint i, uint quad)
                 decay(i, 4 * quad + 3));
 }
 
-/* Dot products of four rows and four columns, quads of kq, over all keys. */
-vec4[4] products(uint at, uint row, uint column)
+const uint AHEAD = 2; /* keys loaded ahead */
+
+/* AHEAD keys of two quads of kq, and what they add to the products. */
+struct key_rows {
+    vec4 a[AHEAD], b[AHEAD];
+};
+
+key_rows load_keys(uint row, uint column, uint key)
+{
+    key_rows k;
+    [[unroll]] for (uint i = 0; i < AHEAD; i++) {
+        k.a[i] = kq[(key + i) * 2 * N + row];
+        k.b[i] = kq[(key + i) * 2 * N + column];
+    }
+    return k;
+}
+
+void use_keys(inout vec4 sum[4], key_rows k)
+{
+    [[unroll]] for (uint i = 0; i < AHEAD; i++)
+        [[unroll]] for (uint m = 0; m < 4; m++)
+            sum[m] += k.a[i][m] * k.b[i];
+}
+
+/* Dot products of four rows and four columns over all keys. */
+vec4[4] products(uint row, uint column)
 {
     vec4 sum[4] = vec4[4](vec4(0.0), vec4(0.0), vec4(0.0), vec4(0.0));
-    const uint AHEAD = 4;
-    vec4 a[AHEAD], b[AHEAD];
-    [[unroll]] for (uint i = 0; i < AHEAD; i++) {
-        a[i] = kq[at + i * 2 * N + row];
-        b[i] = kq[at + i * 2 * N + column];
+    key_rows even = load_keys(row, column, 0), odd;
+    for (uint key = 2 * AHEAD; key < STATE_DIM; key += 2 * AHEAD) {
+        odd = load_keys(row, column, key - AHEAD);
+        use_keys(sum, even);
+        even = load_keys(row, column, key);
+        use_keys(sum, odd);
     }
-    uint key = 0;
-    do {
-        vec4 now_a[AHEAD] = a, now_b[AHEAD] = b;
-        key += AHEAD;
-        if (key < STATE_DIM)
-            [[unroll]] for (uint i = 0; i < AHEAD; i++) {
-                a[i] = kq[at + (key + i) * 2 * N + row];
-                b[i] = kq[at + (key + i) * 2 * N + column];
-            }
-        [[unroll]] for (uint i = 0; i < AHEAD; i++)
-            [[unroll]] for (uint m = 0; m < 4; m++)
-                sum[m] += now_a[i][m] * now_b[i];
-    } while (key < STATE_DIM);
+    odd = load_keys(row, column, STATE_DIM - AHEAD);
+    use_keys(sum, even);
+    use_keys(sum, odd);
     return sum;
 }
 
@@ -115,7 +138,7 @@ vec4[4] products(uint at, uint row, uint column)
 void keep_written(vec4 sum[4], uint r, uint c)
 {
     [[unroll]] for (uint m = 0; m < 4; m++)
-        sum[m] *= gate_s[4 * r + m].y;
+        sum[m] *= beta_s[4 * r + m];
     [[unroll]] for (uint m = 0; m < 4; m++) {
         if (r != c)
             square_s[(4 * r + m) * N + c] = sum[m];
@@ -150,7 +173,7 @@ void make_triangles(uint local, uint sub, uint head)
         uint u = reads ? t - TILES : t, pair = u / (N + 1), x = u % (N + 1);
         uint r = x <= pair ? pair : N - 1 - pair;
         uint c = x <= pair ? x : x - pair - 1;
-        vec4 sum[4] = products(at, reads ? N + r : r, c);
+        vec4 sum[4] = products(at + (reads ? N + r : r), at + c);
         [[unroll]] for (uint m = 0; m < 4; m++)
             sum[m] *= decays(4 * r + m, c);
         if (reads)
@@ -274,7 +297,7 @@ void store(uint local, uint at)
             reads = read_tile(i, j);
         }
         [[unroll]] for (uint c = 0; c < 4; c++) {
-            float beta = gate_s[4 * j + c].y;
+            float beta = beta_s[4 * j + c];
             uint to = at + (4 * j + c) * 2 * N + i;
             solved[to] = beta * made[c];
             solved[to + N] = beta * reads[c];
