@@ -132,9 +132,10 @@ static void emit_step(struct delta_step *s, const struct delta_tuning *t,
 }
 
 void delta_chunk_steps(struct delta_step steps[DELTA_STEPS], const struct delta_tuning *t,
-                       const struct push_delta *p, const struct delta_spans *x,
+                       const struct push_delta *p, const struct delta_spans *spans,
                        uint32_t tokens, bool int8)
 {
+    const struct delta_spans *x = spans;
     const struct gpu_span *tmp = x->scratch;
     const struct gpu_span binds[DELTA_STEPS][7] = {
         { x->ctl, x->proj, x->history, x->taps, tmp[DELTA_KQ], tmp[DELTA_K],

@@ -69,8 +69,7 @@ static int chunked(struct recorder *r, const struct push_delta *push,
                    const struct delta_spans *x, bool int8)
 {
     struct delta_step steps[DELTA_STEPS];
-    delta_chunk_steps(steps, &r->e->tune.delta_many, push, x, r->pass->tokens,
-                      int8);
+    delta_chunk_steps(steps, &r->e->tune.delta_many, push, x, r->pass->tokens, int8);
     for (int i = 0; i < DELTA_STEPS; i++)
         if (forward_dispatch(r, &steps[i].dispatch, steps[i].module, steps[i].spec,
                              steps[i].n_spec) < 0)
