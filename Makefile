@@ -166,15 +166,29 @@ bench:
 	@$(SUBMAKE) all
 	@$(B)/tern bench $(if $(MODEL),-m '$(MODEL)')
 
+# The manual page's tables are those that the program goes by.
+$(B)/tern.1: assets/tern.1 $(B)/tern
+	@awk '/^\.\\" @/ { system("$(B)/tern manual " substr($$2, 2)); next } \
+	      { print; fflush() }' $< > $@
+COMPLETIONS := $(patsubst %,$(B)/completion.%,bash zsh fish)
+$(COMPLETIONS): $(B)/completion.%: $(B)/tern
+	@$(B)/tern completion $* > $@
+
 SHARE = $(DESTDIR)$(PREFIX)/share
-install: all
+SHELLS = $(SHARE)/bash-completion/completions/tern $(SHARE)/zsh/site-functions/_tern \
+         $(SHARE)/fish/vendor_completions.d/tern.fish
+install: all $(B)/tern.1 $(COMPLETIONS)
 	install -d $(DESTDIR)$(PREFIX)/bin $(SHARE)/tern/assets $(SHARE)/man/man1
 	install -m 755 $(B)/tern $(DESTDIR)$(PREFIX)/bin/tern
 	install -m 644 assets/tern-mini.gguf assets/WORDNET-LICENSE.txt $(SHARE)/tern/assets
 	install -m 644 LICENSE $(SHARE)/tern/LICENSE
-	install -m 644 assets/tern.1 $(SHARE)/man/man1/tern.1
+	install -m 644 $(B)/tern.1 $(SHARE)/man/man1/tern.1
+	install -d $(dir $(SHELLS))
+	install -m 644 $(B)/completion.bash $(word 1,$(SHELLS))
+	install -m 644 $(B)/completion.zsh $(word 2,$(SHELLS))
+	install -m 644 $(B)/completion.fish $(word 3,$(SHELLS))
 uninstall:
-	rm -f $(DESTDIR)$(PREFIX)/bin/tern $(SHARE)/man/man1/tern.1
+	rm -f $(DESTDIR)$(PREFIX)/bin/tern $(SHARE)/man/man1/tern.1 $(SHELLS)
 	rm -rf $(SHARE)/tern
 
 C_FILES = $(wildcard $(FOLDERS:%=%/*.[ch]) tests/*.h tests/*/*.[ch])

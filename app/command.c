@@ -1,7 +1,10 @@
 /* command.c - the table of commands and the help made from it. */
 #include "app/command.h"
 
+#include "ui/ui.h"
+
 #include "app/out.h"
+#include "app/slash.h"
 
 #include <string.h>
 
@@ -38,7 +41,11 @@ static const struct command commands[] = {
     { "info", "[MODEL]", 0, 1, B(MODEL) | B(CTX),
       "print what a model file holds and whether Tern runs it", cmd_info },
     { "devices", "", 0, 0, B(DEVICE) | B(TEST), "list the Vulkan devices", cmd_devices },
-    { "help", "[COMMAND]", 0, 1, 0, "print help", cmd_help },
+    { "completion", "bash|zsh|fish", 1, 1, 0, "print completions for a shell",
+      cmd_completion },
+    { "manual", "SECTION", 1, 1, 0, "", cmd_manual }, /* for the manual page */
+    { "help", "[COMMAND]", 0, 1, 0, "print help; also on keys, chat and config",
+      cmd_help },
 };
 
 enum { COMMANDS = sizeof commands / sizeof *commands };
@@ -49,6 +56,11 @@ const struct command *command_find(const char *name)
         if (!strcmp(commands[i].name, name))
             return &commands[i];
     return NULL;
+}
+
+const struct command *command_row(size_t i)
+{
+    return i < COMMANDS ? &commands[i] : NULL;
 }
 
 static void usage(struct buf *out, const struct command *c)
@@ -64,13 +76,16 @@ void command_help_all(struct buf *out)
             "Tern " TERN_VERSION " - chats with language models on this machine\n\n");
     for (size_t i = 0; i < COMMANDS; i++) {
         struct buf left = BUF_INIT;
+        if (!*commands[i].help)
+            continue;
         usage(&left, &commands[i]);
         buf_printf(out, "  %-34s %s\n", buf_cstr(&left), commands[i].help);
         buf_release(&left);
     }
     buf_str(out, "\nOptions of the full-screen program:\n");
     options_help(out, commands[0].options | B(HELP) | B(VERSION));
-    buf_str(out, "\ntern help COMMAND prints the options of a command.\n");
+    buf_str(out, "\ntern help COMMAND prints the options of a command; tern help keys,\n"
+                 "chat and config what can be done in a chat and set up for it.\n");
 }
 
 void command_help(struct buf *out, const struct command *c)
@@ -83,16 +98,42 @@ void command_help(struct buf *out, const struct command *c)
     }
 }
 
+static void keys_help(struct buf *out, const char *lines)
+{
+    struct ui_key_row row;
+    struct buf keys = BUF_INIT;
+    for (size_t i = 0; ui_key_row(i, lines, &row, &keys); i++)
+        buf_printf(out, "  %-18s %-24s %s\n", row.action, buf_cstr(&keys), row.help);
+    buf_str(out, "\nOther keys stand in the configuration below [keys], as in\n"
+                 "  edit = Alt+E, F4\n  mouse = none\n");
+    buf_release(&keys);
+}
+
+/* What is no command, but worth a page. */
+static bool topic(const struct env *env, const char *name, struct buf *out)
+{
+    if (!strcmp(name, "keys"))
+        keys_help(out, env->conf.keys);
+    else if (!strcmp(name, "chat"))
+        slash_help(out);
+    else if (!strcmp(name, "config"))
+        config_help(out);
+    else
+        return false;
+    return true;
+}
+
 int cmd_help(struct env *env, struct err *err)
 {
     struct buf b = BUF_INIT;
     const char *name = env->opt.n_args ? env->opt.args[0] : NULL;
     const struct command *c = name && *name ? command_find(name) : NULL;
-    if (name && !c)
+    bool found = name && topic(env, name, &b);
+    if (name && !c && !found)
         return err_set(err, "there is no command \"%s\"; see tern --help", name);
     if (c)
         command_help(&b, c);
-    else
+    else if (!found)
         command_help_all(&b);
     out_text(buf_cstr(&b), b.len);
     buf_release(&b);

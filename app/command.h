@@ -19,13 +19,15 @@ struct command {
     const char *arguments;  /* as the help prints them */
     int min_args, max_args; /* max_args -1: any number */
     uint64_t options;       /* OPTION_BITs */
-    const char *help;       /* one line */
+    const char *help;       /* one line; "": not listed */
     /* Returns an exit status, or -1 with the reason in err. */
     int (*run)(struct env *env, struct err *err);
 };
 
 /* NULL where there is none of that name. */
 const struct command *command_find(const char *name);
+/* One command after the other, NULL at the end; the first is the full screen. */
+const struct command *command_row(size_t i);
 void command_help_all(struct buf *out);
 void command_help(struct buf *out, const struct command *c);
 
@@ -43,5 +45,7 @@ int cmd_tokenize(struct env *env, struct err *err);
 int cmd_info(struct env *env, struct err *err);
 int cmd_devices(struct env *env, struct err *err);
 int cmd_help(struct env *env, struct err *err);
+int cmd_completion(struct env *env, struct err *err);
+int cmd_manual(struct env *env, struct err *err);
 
 #endif

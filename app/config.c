@@ -20,53 +20,50 @@
 #define KEEP_BYTES       UINT64_C(8000000000)
 #define CONFIG_MAX_BYTES ((size_t)1 << 20)
 
+/* clang-format off */
 enum kind {
-    PATH,
-    TEXT,
-    COUNT,
-    TOP_K,
-    REAL,
-    SHARE,
-    FACTOR,
-    PENALTY,
-    BOOL,
-    CHOICE,
-    EFFORT,
-    MATH,
-    START,
-    GIGABYTES,
-    STOP,
-    THEME
+    PATH, TEXT, COUNT, TOP_K, REAL, SHARE, FACTOR, PENALTY, BOOL, CHOICE, EFFORT, MATH, START,
+    GIGABYTES, STOP, THEME, FOLDER, TITLES,
 };
 
 static const struct key {
     const char *name;
     enum kind kind;
     size_t field;
+    const char *argument, *help;
 } keys[] = {
-    { "model", PATH, offsetof(struct config, model) },
-    { "system", TEXT, offsetof(struct config, system) },
-    { "preset", TEXT, offsetof(struct config, preset) },
-    { "ctx", COUNT, offsetof(struct config, ctx) },
-    { "device", COUNT, offsetof(struct config, device) },
-    { "temperature", REAL, offsetof(struct config, temperature) },
-    { "top_k", TOP_K, offsetof(struct config, top_k) },
-    { "top_p", SHARE, offsetof(struct config, top_p) },
-    { "min_p", SHARE, offsetof(struct config, min_p) },
-    { "repeat_penalty", FACTOR, offsetof(struct config, repeat_penalty) },
-    { "presence_penalty", PENALTY, offsetof(struct config, presence_penalty) },
-    { "frequency_penalty", PENALTY, offsetof(struct config, frequency_penalty) },
-    { "thinking", CHOICE, offsetof(struct config, thinking) },
-    { "effort", EFFORT, offsetof(struct config, effort) },
-    { "preserve_thinking", CHOICE, offsetof(struct config, preserve_thinking) },
-    { "math", MATH, offsetof(struct config, math) },
-    { "stop", STOP, offsetof(struct config, stops) },
-    { "mouse", BOOL, offsetof(struct config, mouse) },
-    { "colours", BOOL, offsetof(struct config, colours) },
-    { "theme", THEME, offsetof(struct config, theme) },
-    { "snapshots_gb", GIGABYTES, offsetof(struct config, keep_bytes) },
-    { "start", START, offsetof(struct config, start_last) },
+#define KEY(name, kind, field, argument, help) \
+    { name, kind, offsetof(struct config, field), argument, help }
+    KEY("model", PATH, model, "FILE", "the model file (GGUF)"),
+    KEY("models", FOLDER, folders, "FOLDER",
+        "where models are looked for; may stand several times"),
+    KEY("system", TEXT, system, "TEXT", "system prompt of new conversations"),
+    KEY("preset", TEXT, preset, "NAME", "preset of new conversations"),
+    KEY("ctx", COUNT, ctx, "N", "context size in tokens"),
+    KEY("device", COUNT, device, "N", "Vulkan device, as numbered by tern devices"),
+    KEY("temperature", REAL, temperature, "T", "0 always takes the likeliest token"),
+    KEY("top_k", TOP_K, top_k, "K", "sample among the K likeliest tokens"),
+    KEY("top_p", SHARE, top_p, "P", "sample among the likeliest that add up to P"),
+    KEY("min_p", SHARE, min_p, "P", "drop tokens below P times the likeliest"),
+    KEY("repeat_penalty", FACTOR, repeat_penalty, "F", "1 is none"),
+    KEY("presence_penalty", PENALTY, presence_penalty, "F", "0 is none"),
+    KEY("frequency_penalty", PENALTY, frequency_penalty, "F", "0 is none"),
+    KEY("thinking", CHOICE, thinking, "on|off", "reason before answering"),
+    KEY("effort", EFFORT, effort, "low|medium|high", "how much, where a model has degrees"),
+    KEY("preserve_thinking", CHOICE, preserve_thinking, "on|off",
+        "keep the reasoning of earlier answers in the context"),
+    KEY("stop", STOP, stops, "TEXT", "ends an answer; may stand several times"),
+    KEY("math", MATH, math, "auto|int8|float", "arithmetic of the matrix products"),
+    KEY("titles", TITLES, titles, "auto|first|model",
+        "made from the first message, or by the model while it is idle"),
+    KEY("mouse", BOOL, mouse, "on|off", "wheel and clicks"),
+    KEY("theme", THEME, theme, "16|dark|light|none", "colours"),
+    KEY("colours", BOOL, colours, "on|off", "off is as theme none"),
+    KEY("snapshots_gb", GIGABYTES, keep_bytes, "N", "disk space for what was read"),
+    KEY("start", START, start_last, "new|last", "conversation to start with"),
+#undef KEY
 };
+/* clang-format on */
 
 struct reading {
     struct config *c;
@@ -104,6 +101,16 @@ static void text_set(char **field, const char *value, bool goes_on)
     buf_str(&b, value);
     free(*field);
     *field = buf_detach(&b);
+}
+
+static void folder_add(char **list, const char *value)
+{
+    struct buf b = BUF_INIT;
+    char *path = home_expand(value);
+    buf_printf(&b, "%s%s\n", *list ? *list : "", path);
+    free(path);
+    free(*list);
+    *list = buf_detach(&b);
 }
 
 /* NULL, or what the value should have been. */
@@ -162,6 +169,18 @@ static const char *value_set(struct reading *r, const struct key *key, const cha
     case STOP:
         return stop_list_add(field, value, &why) < 0 ? "up to 16 texts, of 1 to 256 bytes"
                                                      : NULL;
+    case FOLDER:
+        folder_add(field, value);
+        return NULL;
+    case TITLES:
+        choice = !strcmp(value, "auto")    ? TITLES_AUTO
+                 : !strcmp(value, "first") ? TITLES_FIRST
+                 : !strcmp(value, "model") ? TITLES_MODEL
+                                           : -1;
+        if (choice < 0)
+            return "auto, first or model";
+        *(enum titles *)field = (enum titles)choice;
+        return NULL;
     case THEME:
         if (!ui_is_theme(value))
             return "16, dark, light or none";
@@ -230,12 +249,46 @@ static void key_line(struct reading *r, const char *section, const char *name,
         buf_printf(r->notes, "config: %s needs %s, not \"%s\"\n", name, wanted, value);
 }
 
+/* A line of [keys]. */
+static void binding_line(struct reading *r, const char *action, const char *value)
+{
+    struct buf b = BUF_INIT;
+    struct err err;
+    if (ui_keys_check(action, value, &err) < 0) {
+        buf_printf(r->notes, "config: keys: %s\n", err.text);
+        return;
+    }
+    buf_printf(&b, "%s%s = %s\n", r->c->keys ? r->c->keys : "", action, value);
+    free(r->c->keys);
+    r->c->keys = buf_detach(&b);
+}
+
+void config_help(struct buf *out)
+{
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        struct buf left = BUF_INIT;
+        buf_printf(&left, "%s = %s", keys[i].name, keys[i].argument);
+        buf_printf(out, "  %-34s %s\n", left.v, keys[i].help);
+        buf_release(&left);
+    }
+}
+
+bool config_row(size_t i, struct config_row *row)
+{
+    if (i >= sizeof keys / sizeof *keys)
+        return false;
+    *row = (struct config_row){ keys[i].name, keys[i].argument, keys[i].help };
+    return true;
+}
+
 static int line_take(void *arg, const char *section, const char *name, const char *value)
 {
     struct reading *r = arg;
     const size_t n = sizeof preset_section - 1;
     if (!strncmp(section, preset_section, n) && section[n]) {
         preset_line(r, preset_take(r->c, section + n), name, value);
+    } else if (!strcmp(section, "keys")) {
+        binding_line(r, name, value);
     } else {
         r->system_last = false;
         key_line(r, section, name, value);
@@ -290,6 +343,8 @@ void config_release(struct config *c)
     free(c->system);
     free(c->theme);
     free(c->preset);
+    free(c->folders);
+    free(c->keys);
     preset_list_release(&c->presets);
     stop_list_release(&c->stops);
     *c = (struct config){ 0 };

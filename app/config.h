@@ -1,7 +1,8 @@
 /* config.h - the one file that the user edits: $XDG_CONFIG_HOME/tern/config,
  * lines of "key = value", text after # or ; at a line's start is a comment, an
  * indented line goes on with the value above it. "[preset NAME]" starts settings
- * (settings.h) that go by a name. The program never writes it.
+ * (settings.h) that go by a name, "[keys]" keys of actions. The program never
+ * writes it.
  * Thread-safety: one thread. */
 #ifndef APP_CONFIG_H
 #define APP_CONFIG_H
@@ -16,6 +17,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+enum titles { TITLES_AUTO, TITLES_FIRST, TITLES_MODEL };
+
 struct config {
     char *model;                      /* path, or NULL; ~/ is replaced */
     char *system;                     /* system prompt of new conversations, or NULL */
@@ -27,6 +30,9 @@ struct config {
     enum effort effort;
     enum math_path math;
     struct stop_list stops; /* a line each */
+    char *folders;          /* of models, a line each, or NULL */
+    char *keys;             /* lines "action = keys" of [keys], or NULL */
+    enum titles titles;
     struct preset_list presets;
     char *preset;        /* of new conversations, or NULL */
     char *theme;         /* of ui_themes, or NULL */
@@ -40,5 +46,13 @@ struct config {
  * the defaults. Release c in any case. */
 int config_load(struct config *c, const char *path, struct buf *notes, struct err *err);
 void config_release(struct config *c);
+
+/* What can stand in the file, one key after the other; false at the end. */
+struct config_row {
+    const char *name, *argument, *help;
+};
+bool config_row(size_t i, struct config_row *row);
+/* The same as lines of help. */
+void config_help(struct buf *out);
 
 #endif

@@ -267,3 +267,12 @@ void options_help(struct buf *out, uint64_t set)
         buf_release(&left);
     }
 }
+
+bool option_row(size_t i, struct option_row *row)
+{
+    if (i >= OPTIONS_N)
+        return false;
+    *row = (struct option_row){ rows[i].name, rows[i].argument, rows[i].help,
+                                rows[i].letter };
+    return true;
+}

@@ -97,6 +97,12 @@ int options_parse(struct options *o, int argc, char **argv, uint64_t allowed,
 void options_release(struct options *o);
 /* A line of help for each option in the set. */
 void options_help(struct buf *out, uint64_t set);
+/* One option after the other; false at the end. */
+struct option_row {
+    const char *name, *argument, *help; /* argument NULL: none */
+    char letter;                        /* or 0 */
+};
+bool option_row(size_t i, struct option_row *row);
 
 /* Whole decimal numbers within [min, max]; false for anything else. */
 bool parse_int(const char *text, int64_t min, int64_t max, int64_t *out);

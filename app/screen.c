@@ -100,7 +100,8 @@ int cmd_chat(struct env *env, struct err *err)
                                           env->conf.colours ? env->conf.theme : "none",
                                       .history = history,
                                       .commands = buf_cstr(&commands),
-                                      .words = buf_cstr(&words) };
+                                      .words = buf_cstr(&words),
+                                      .keys = env->conf.keys };
     if (ui_open(&ui, &params, &reason) == 0) {
         rc = screen_run(&d, ui, err);
     } else {

@@ -18,13 +18,14 @@ static void draw_title(struct core *c, const struct ui_model *m, struct rect r)
     struct buf b = BUF_INIT;
     const char *title =
         m->chat && m->chat->title[0] ? m->chat->title : "new conversation";
-    if (c->view != &chat_view)
+    bool shown = !c->view->title;
+    if (!shown)
         title = c->view->title;
     sanitize_line(&b, title, strlen(title));
     int end = r.col + r.cols;
     int at = screen_put(&c->screen, span(r.row, r.col, end), b.v, b.len, STYLE_TITLE);
     buf_truncate(&b, 0);
-    if (c->view == &chat_view && m->setup)
+    if (shown && m->setup)
         sanitize_line(&b, m->setup, strlen(m->setup));
     int from = end - (int)utf8_width(buf_cstr(&b), b.len);
     if (b.len && from >= at + 2)
@@ -39,13 +40,14 @@ static void draw_rule(struct core *c, const struct ui_model *m)
 {
     struct rect r = c->layout.rule;
     struct buf left = BUF_INIT, right = BUF_INIT;
-    size_t unseen = c->view == &chat_view ? c->transcript.new_lines : 0;
+    bool shown = !c->view->title; /* the conversation is */
+    size_t unseen = shown ? c->transcript.new_lines : 0;
     const char *notice = c->notice[0] ? c->notice : m->notice ? m->notice : "";
     sanitize_line(&left, notice, strlen(notice));
     if (unseen > 0)
         buf_printf(&right, "\xE2\x86\x93 %zu new line%s below (End)", unseen,
                    unseen == 1 ? "" : "s");
-    else if (c->view == &chat_view && !c->transcript.follow)
+    else if (shown && !c->transcript.follow)
         buf_str(&right, "\xE2\x86\x93 more below (End)");
     bool own_row = r.rows > 0;
     if (!own_row)
@@ -72,6 +74,8 @@ static const char *prompt_of(const struct core *c)
         return c->list.mode == LIST_RENAME ? "title> " : "filter> ";
     if (c->view == &search_view)
         return "search> ";
+    if (c->view == &find_view)
+        return "find> ";
     return c->editing ? "edit> " : "> ";
 }
 

@@ -22,6 +22,21 @@ static void remember_lines(struct editor *e, const char *history)
     }
 }
 
+/* Lines "action = keys"; those that are wrong were told of before (ui_keys_check). */
+static void bind_keys(struct core *c, const char *lines)
+{
+    while (lines && *lines) {
+        size_t n = strcspn(lines, "\n");
+        char *line = mem_strndup(lines, n), *equals = strstr(line, " = ");
+        if (equals) {
+            *equals = 0;
+            keymap_bind(&c->keymap, line, equals + 3, NULL);
+        }
+        free(line);
+        lines += n + (lines[n] == '\n');
+    }
+}
+
 void core_init(struct core *c, const struct ui_params *p)
 {
     *c = (struct core){ .view = &chat_view, .interrupt_ms = -QUIT_WINDOW_MS };
@@ -31,6 +46,8 @@ void core_init(struct core *c, const struct ui_params *p)
     c->candidate = c->attach_skip = SIZE_MAX;
     transcript_init(&c->transcript);
     remember_lines(&c->editor, p->history);
+    keymap_init(&c->keymap);
+    bind_keys(c, p->keys);
     c->commands = mem_strdup(p->commands ? p->commands : "");
     c->words = mem_strdup(p->words ? p->words : "");
 }
@@ -39,6 +56,7 @@ void core_release(struct core *c)
 {
     screen_release(&c->screen);
     decode_release(&c->keys);
+    keymap_release(&c->keymap);
     editor_release(&c->editor);
     editor_release(&c->line);
     transcript_release(&c->transcript);
@@ -60,6 +78,8 @@ void core_show(struct core *c, const struct view_ops *view)
     c->help_top = 0;
     search_release(&c->search);
     core_line_set(c, "");
+    if (view != &find_view)
+        transcript_words(&c->transcript, NULL);
 }
 
 void core_notice(struct core *c, const char *text)
@@ -275,7 +295,7 @@ static void handle_key(struct core *c, const struct key *k, struct ui_intent *ou
         changed(c, out);
         return;
     }
-    enum action a = keys_action(k, c->view->place);
+    enum action a = keymap_action(&c->keymap, k, c->view->place);
     if (a != ACT_COMPLETE && a != ACT_COMPLETE_BACK)
         input_complete_end(c);
     if (a != ACT_COPY_CODE)

@@ -5,6 +5,8 @@
 #include "ui/transcript.h"
 
 #include "base/mem.h"
+#include "ui/match.h"
+#include "ui/theme.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +23,7 @@ struct pass {
 
 void transcript_init(struct transcript *t)
 {
-    *t = (struct transcript){ .follow = true };
+    *t = (struct transcript){ .follow = true, .found_pos = SIZE_MAX };
 }
 
 static void drop(struct transcript *t, size_t from, size_t to)
@@ -34,6 +36,7 @@ void transcript_release(struct transcript *t)
 {
     drop(t, 0, t->n);
     free(t->entries);
+    free(t->words);
     transcript_init(t);
 }
 
@@ -71,6 +74,20 @@ void transcript_show(struct transcript *t, int64_t chat_id, int64_t message_id)
 {
     t->show_chat = chat_id;
     t->show = message_id;
+}
+
+void transcript_words(struct transcript *t, const char *words)
+{
+    free(t->words);
+    t->words = words && *words ? mem_strdup(words) : NULL;
+    t->found_pos = SIZE_MAX;
+    t->nothing_found = false;
+    t->find = 0;
+}
+
+void transcript_find(struct transcript *t, int delta)
+{
+    t->find = delta;
 }
 
 static struct entry_look look_of(const struct pass *p, size_t i)
@@ -198,6 +215,75 @@ static void do_jump(const struct pass *p)
         place_at(p, at);
 }
 
+/* A match in message i: the last before, or the first after, a place in its drawn
+ * text; from SIZE_MAX: of all. */
+static size_t match_in(const struct pass *p, size_t i, int delta, size_t from)
+{
+    const struct message *m = &p->m->messages[i];
+    size_t bytes;
+    /* Not laid out unless the source has it. */
+    if (match_next(m->text, m->text_bytes, p->t->words, 0, &bytes) == NO_MATCH)
+        return NO_MATCH;
+    height(p, i);
+    const struct buf *b = &p->t->entries[i].body.text.bytes;
+    if (delta < 0)
+        return match_prev(buf_cstr(b), b->len, p->t->words, from, &bytes);
+    return match_next(buf_cstr(b), b->len, p->t->words, from == SIZE_MAX ? 0 : from + 1,
+                      &bytes);
+}
+
+static void show_match(const struct pass *p, size_t i, size_t pos)
+{
+    struct transcript *t = p->t;
+    struct place place = { .part = PART_BODY, .pos = pos };
+    t->found_message = i;
+    t->found_pos = pos;
+    t->follow = false;
+    t->top = (struct anchor){ .message = i, .line = entry_line(&t->entries[i], place) };
+    t->top = move(p, t->top, -t->rows / 3);
+}
+
+/* From the match shown last, or from the end upwards. */
+static void do_find(const struct pass *p)
+{
+    struct transcript *t = p->t;
+    int delta = t->find;
+    size_t from = t->found_pos;
+    size_t i =
+        from == SIZE_MAX || t->found_message >= p->m->n ? p->m->n - 1 : t->found_message;
+    t->find = 0;
+    for (size_t tried = 0; t->words && tried <= p->m->n; tried++, from = SIZE_MAX) {
+        size_t pos = match_in(p, i, delta, from);
+        if (pos != NO_MATCH) {
+            show_match(p, i, pos);
+            t->nothing_found = false;
+            return;
+        }
+        i = delta < 0 ? (i + p->m->n - 1) % p->m->n : (i + 1) % p->m->n;
+    }
+    t->nothing_found = t->words != NULL;
+}
+
+/* Marks the words where they stand in one row. */
+static void mark_row(const struct transcript *t, struct screen *s, struct span at)
+{
+    struct buf b = BUF_INIT;
+    int *cols = mem_array((size_t)(at.end - at.col) * CELL_BYTES + 1, sizeof *cols);
+    for (int col = at.col; col < at.end; col++) {
+        const struct cell *c = screen_cell(s, at.row, col);
+        for (size_t k = 0; k < c->len; k++)
+            cols[b.len + k] = col;
+        buf_add(&b, c->bytes, c->len);
+    }
+    cols[b.len] = at.end;
+    for (size_t from = 0, n;
+         (from = match_next(buf_cstr(&b), b.len, t->words, from, &n)) != NO_MATCH;
+         from += n)
+        screen_restyle(s, span(at.row, cols[from], cols[from + n]), STYLE_MATCH);
+    buf_release(&b);
+    free(cols);
+}
+
 /* Carries out what was asked for since the last draw. */
 static void do_requests(const struct pass *p, struct anchor last)
 {
@@ -216,6 +302,8 @@ static void do_requests(const struct pass *p, struct anchor last)
     }
     if (t->jump != 0)
         do_jump(p);
+    if (t->find != 0)
+        do_find(p);
     if (t->scroll != 0) {
         t->top = move(p, t->top, t->scroll);
         t->follow = false;
@@ -280,6 +368,7 @@ void transcript_draw(struct transcript *t, const struct transcript_model *m,
     struct pass p = { .t = t, .m = m, .width = r.cols > 0 ? r.cols : 1 };
     if (t->chat_id != m->chat_id) {
         int64_t show = t->show;
+        t->found_pos = SIZE_MAX;
         drop(t, 0, t->n);
         transcript_to_end(t);
         t->show = show;
@@ -308,4 +397,6 @@ void transcript_draw(struct transcript *t, const struct transcript_model *m,
     height(&p, t->top.message);
     note_place(&p, &t->top);
     drop_far(t, t->top.message, draw_lines(&p, s, r));
+    for (int row = 0; t->words && row < r.rows; row++)
+        mark_row(t, s, span(r.row + row, r.col, r.col + r.cols));
 }

@@ -31,12 +31,16 @@ struct transcript {
     struct anchor top;
     size_t seen_message; /* the end when following ended: what is after it is new */
     struct place seen;
-    size_t new_lines; /* after `seen`; 0 while following */
-    int64_t selected; /* id of a message, 0: none */
+    size_t new_lines;                /* after `seen`; 0 while following */
+    int64_t selected;                /* id of a message, 0: none */
+    char *words;                     /* that are looked for and marked, or NULL */
+    size_t found_message, found_pos; /* the match shown last; pos SIZE_MAX: none */
+    bool nothing_found;              /* the last time */
     /* asked for, done at the next draw */
     int scroll; /* lines, down is positive */
     int jump;   /* messages */
     bool to_top;
+    int find;                /* matches: -1 the one before, 1 the next */
     int64_t show_chat, show; /* message to bring to the top, 0: none */
 };
 
@@ -59,6 +63,10 @@ void transcript_to_top(struct transcript *t);
 void transcript_to_end(struct transcript *t);
 /* Selects the message before (-1) or after (+1) the selected one. */
 void transcript_jump(struct transcript *t, int delta);
+/* Marks words from now on, and forgets what was found; NULL: none. */
+void transcript_words(struct transcript *t, const char *words);
+/* Goes to the match before (-1) or after (+1) the one shown. */
+void transcript_find(struct transcript *t, int delta);
 /* Brings a message to the top as soon as its conversation is drawn. */
 void transcript_show(struct transcript *t, int64_t chat_id, int64_t message_id);
 

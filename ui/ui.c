@@ -56,6 +56,29 @@ bool ui_is_theme(const char *name)
     return theme_find(name) >= 0;
 }
 
+int ui_keys_check(const char *action, const char *keys, struct err *err)
+{
+    struct keymap m;
+    keymap_init(&m);
+    int rc = keymap_bind(&m, action, keys, err);
+    keymap_release(&m);
+    return rc;
+}
+
+bool ui_key_row(size_t i, const char *lines, struct ui_key_row *row, struct buf *keys)
+{
+    struct core c;
+    if (i + 1 >= ACT_COUNT)
+        return false;
+    enum action a = (enum action)(i + 1);
+    core_init(&c, &(struct ui_params){ .keys = lines });
+    *row = (struct ui_key_row){ action_name(a), action_help(a) };
+    buf_truncate(keys, 0);
+    keymap_keys(&c.keymap, a, SIZE_MAX, keys);
+    core_release(&c);
+    return true;
+}
+
 void ui_close(struct ui *ui)
 {
     if (!ui)

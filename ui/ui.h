@@ -6,6 +6,7 @@
 #ifndef UI_UI_H
 #define UI_UI_H
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/record.h"
 
@@ -20,6 +21,7 @@ struct ui_params {
     const char *theme;    /* of ui_themes; NULL: "16" */
     const char *history;  /* newline-separated earlier inputs, oldest first, or NULL */
     const char *commands; /* lines "/name ARGUMENT  help" of slash commands, or NULL */
+    const char *keys;     /* lines "action = keys" that replace the usual ones, or NULL */
     const char *words;    /* lines "/name word word" of what may come after, or NULL */
 };
 
@@ -31,6 +33,14 @@ const char *ui_themes(void);
 bool ui_is_theme(const char *name);
 /* Restores the terminal. NULL is fine. */
 void ui_close(struct ui *ui);
+/* Whether a line "action = keys" can be used. */
+int ui_keys_check(const char *action, const char *keys, struct err *err);
+/* What can be done with keys, one after the other; false at the end. keys is the
+ * caller's, and emptied first; lines are the params' keys. */
+struct ui_key_row {
+    const char *action, *help; /* help "": not worth a line */
+};
+bool ui_key_row(size_t i, const char *lines, struct ui_key_row *row, struct buf *keys);
 /* Writes the fixed byte string that undoes every mode the UI sets, and the
  * saved termios. Async-signal-safe; for crash handlers. */
 void ui_emergency_restore(void);

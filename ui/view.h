@@ -24,14 +24,14 @@ struct core;
  * core.c; act gets the rest. */
 struct view_ops {
     enum key_place place;
-    const char *title;
+    const char *title; /* NULL: that of the conversation */
     void (*draw)(struct core *c, const struct ui_model *m, struct rect body);
     void (*act)(struct core *c, enum action a, struct ui_intent *out);
     /* The text of the one-line input changed; NULL: does not matter. */
     void (*typed)(struct core *c, struct ui_intent *out);
 };
 
-extern const struct view_ops chat_view, list_view, search_view, help_view;
+extern const struct view_ops chat_view, find_view, list_view, search_view, help_view;
 
 enum list_mode { LIST_BROWSE, LIST_RENAME, LIST_CONFIRM };
 
@@ -72,6 +72,7 @@ struct core {
     void *answer_user;
     struct layout layout;
     struct decoder keys;
+    struct keymap keymap;
     const struct view_ops *view;
     struct editor editor; /* the message */
     struct editor line;   /* filter, title, search words */

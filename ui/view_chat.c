@@ -46,20 +46,42 @@ static void set_theme(struct core *c, const char *name)
     c->wants |= WANT_THEME;
 }
 
-/* Commands of the front end; true if the text was one. */
+/* What stands after a command of this name; NULL if it is another one. */
+static const char *argument(const char *s, const char *name)
+{
+    size_t n = strlen(name);
+    if (strncmp(s, name, n) != 0 || (s[n] && s[n] != ' '))
+        return NULL;
+    return s + n + strspn(s + n, " ");
+}
+
+/* Opens a view with words in its input, as if they had been typed. */
+static void show_with(struct core *c, const struct view_ops *view, const char *words,
+                      struct ui_intent *out)
+{
+    core_show(c, view);
+    core_line_set(c, words);
+    if (*words)
+        view->typed(c, out);
+}
+
+/* Commands of the front end; true if the text was one. words is the caller's copy. */
 static bool local_command(struct core *c, const char *s, struct ui_intent *out)
 {
-    if (!strcmp(s, "/help"))
+    const char *words;
+    if (argument(s, "/help"))
         core_show(c, &help_view);
-    else if (!strcmp(s, "/list"))
+    else if (argument(s, "/list"))
         core_show(c, &list_view);
-    else if (!strcmp(s, "/search"))
-        core_show(c, &search_view);
-    else if (!strncmp(s, "/theme", 6) && (!s[6] || s[6] == ' '))
-        set_theme(c, s + 6 + strspn(s + 6, " "));
-    else if (!strcmp(s, "/quit"))
+    else if ((words = argument(s, "/search")))
+        show_with(c, &search_view, words, out);
+    else if ((words = argument(s, "/find")))
+        show_with(c, &find_view, words, out);
+    else if ((words = argument(s, "/theme")))
+        set_theme(c, words);
+    else if (argument(s, "/quit"))
         out->kind = UI_QUIT;
-    else if (!strcmp(s, "/new"))
+    else if (argument(s, "/new"))
         out->kind = UI_NEW;
     else
         return false;
@@ -236,6 +258,9 @@ static void act(struct core *c, enum action a, struct ui_intent *out)
     case ACT_VERSION_NEXT:
         sibling(c, a == ACT_VERSION_PREV ? -1 : 1, out);
         break;
+    case ACT_FIND:
+        core_show(c, &find_view);
+        break;
     case ACT_COMPLETE:
     case ACT_COMPLETE_BACK:
         input_complete(c, a == ACT_COMPLETE ? 1 : -1);
@@ -272,7 +297,7 @@ static void act(struct core *c, enum action a, struct ui_intent *out)
 
 const struct view_ops chat_view = {
     .place = IN_CHAT,
-    .title = "conversation",
+    .title = NULL, /* its own */
     .draw = draw,
     .act = act,
 };

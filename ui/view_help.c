@@ -11,28 +11,37 @@
 
 static const char note[] = "A stopped program (Ctrl+Z) keeps the model in memory.";
 
-/* One line of the screen: a key and what it does, or text alone. */
+/* One line of the screen: an action and its keys, or text alone. */
 struct help_line {
-    const char *key, *text;
+    enum action action; /* ACT_NONE: text alone */
+    const char *text;
     size_t bytes; /* of text */
 };
 
-static size_t key_lines(void)
+static bool worth_a_line(const struct core *c, enum action a)
 {
-    size_t n, lines = 0;
-    const struct binding *b = keys_table(&n);
-    for (; n > 0; n--, b++)
-        lines += b->help != NULL;
+    struct buf keys = BUF_INIT;
+    keymap_keys(&c->keymap, a, 1, &keys);
+    bool has = keys.len > 0 && *action_help(a);
+    buf_release(&keys);
+    return has;
+}
+
+static size_t key_lines(const struct core *c)
+{
+    size_t lines = 0;
+    for (int a = ACT_NONE + 1; a < ACT_COUNT; a++)
+        lines += worth_a_line(c, (enum action)a);
     return lines;
 }
 
-static struct help_line key_line(size_t i)
+static struct help_line key_line(const struct core *c, size_t i)
 {
-    size_t n;
-    const struct binding *b = keys_table(&n);
-    for (;; b++)
-        if (b->help && i-- == 0)
-            return (struct help_line){ b->name, b->help, strlen(b->help) };
+    int a = ACT_NONE + 1;
+    while (!worth_a_line(c, (enum action)a) || i-- > 0)
+        a++;
+    const char *help = action_help((enum action)a);
+    return (struct help_line){ (enum action)a, help, strlen(help) };
 }
 
 static size_t command_lines(const struct core *c)
@@ -48,35 +57,37 @@ static struct help_line command_line(const struct core *c, size_t i)
     const char *s = c->commands;
     while (i-- > 0)
         s = strchr(s, '\n') + 1;
-    return (struct help_line){ NULL, s, strcspn(s, "\n") };
+    return (struct help_line){ ACT_NONE, s, strcspn(s, "\n") };
 }
 
 /* Keys, an empty line, the caller's commands, an empty line, the note. */
 static size_t line_count(const struct core *c)
 {
-    return key_lines() + command_lines(c) + 3;
+    return key_lines(c) + command_lines(c) + 3;
 }
 
 static struct help_line line_at(const struct core *c, size_t i)
 {
-    size_t keys = key_lines(), commands = command_lines(c);
+    size_t keys = key_lines(c), commands = command_lines(c);
     if (i < keys)
-        return key_line(i);
+        return key_line(c, i);
     if (i > keys && i <= keys + commands)
         return command_line(c, i - keys - 1);
     if (i + 1 == line_count(c))
-        return (struct help_line){ NULL, note, sizeof note - 1 };
-    return (struct help_line){ NULL, "", 0 };
+        return (struct help_line){ ACT_NONE, note, sizeof note - 1 };
+    return (struct help_line){ ACT_NONE, "", 0 };
 }
 
 static void draw_line(struct core *c, size_t i, struct span at)
 {
     struct help_line l = line_at(c, i);
     struct buf b = BUF_INIT;
-    if (l.key) {
+    if (l.action != ACT_NONE) {
         int text = at.col + KEY_COLS;
-        int col = screen_str(&c->screen, at, l.key, STYLE_PROMPT);
+        keymap_keys(&c->keymap, l.action, 2, &b);
+        int col = screen_put(&c->screen, at, b.v, b.len, STYLE_PROMPT);
         at.col = 1 + (col > text ? col : text);
+        buf_truncate(&b, 0);
     }
     sanitize_line(&b, l.text, l.bytes);
     screen_put(&c->screen, at, buf_cstr(&b), b.len, STYLE_TEXT);

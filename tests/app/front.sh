@@ -187,6 +187,21 @@ t_presets() {
     start --temp 0 -c last; see 'temperature 0'; keys C-d; left
 }
 
+# ---- keys ---------------------------------------------------------------------------
+
+t_other_keys() {
+    shell 80 24 "FAKE_ANSWERS='first'"
+    mkdir -p "$HOME/.config/tern"
+    printf '[keys]\nedit = F4\nlist = none\nfind = Ctrl+O\nfly = F9\n' > "$HOME/.config/tern/config"
+    start; see 'no action "fly"'
+    say 'one'; see '^first'
+    keys M-e; sleep 0.3; not_see 'edit>'
+    keys F4; see '^edit> one'; keys Escape
+    keys C-o; see '^find>'; type 'FIR'; keys Enter; see 'first'; keys Escape
+    keys F1; see 'F4 +edit your last'; not_see 'conversations: open'; keys Escape
+    keys C-d; left
+}
+
 # ---- figures ----------------------------------------------------------------------
 
 # Exactly 20 tokens a second after 3 seconds of reading: the one is not mixed into

@@ -104,6 +104,31 @@ static void test_presets(void)
     buf_release(&notes);
 }
 
+static void test_keys_and_folders(void)
+{
+    struct config c;
+    struct buf notes = BUF_INIT;
+    setenv("HOME", "/srv/x", 1);
+    REQUIRE(load(&c,
+                 "models = ~/models\nmodels = /srv/more models\ntitles = model\n"
+                 "[keys]\nedit = F4, Alt+E\nfly = F5\nfind = x\nmouse = none\n",
+                 &notes) == 0);
+    CHECK_STR(c.folders, "/srv/x/models\n/srv/more models\n");
+    CHECK_STR(c.keys, "edit = F4, Alt+E\nmouse = none\n");
+    CHECK(c.titles == TITLES_MODEL);
+    CHECK_STR(buf_cstr(&notes),
+              "config: keys: there is no action \"fly\"; tern help keys lists them\n"
+              "config: keys: \"x\" is no key that can be told from typing\n");
+    config_release(&c);
+    buf_truncate(&notes, 0);
+    REQUIRE(load(&c, "titles = always\n", &notes) == 0);
+    CHECK_STR(buf_cstr(&notes),
+              "config: titles needs auto, first or model, not \"always\"\n");
+    CHECK(c.titles == TITLES_AUTO && !c.keys && !c.folders);
+    config_release(&c);
+    buf_release(&notes);
+}
+
 static void test_notes(void)
 {
     struct config c;
@@ -161,5 +186,5 @@ static void test_unreadable(void)
     unlink(path);
 }
 
-TEST_MAIN(T(test_missing_is_fine), T(test_values), T(test_presets), T(test_notes),
-          T(test_long_line), T(test_unreadable))
+TEST_MAIN(T(test_missing_is_fine), T(test_values), T(test_presets),
+          T(test_keys_and_folders), T(test_notes), T(test_long_line), T(test_unreadable))

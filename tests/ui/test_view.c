@@ -755,6 +755,45 @@ static void test_search(void)
     end(&f);
 }
 
+static void test_find(void)
+{
+    struct fixture f;
+    begin(&f, 10, 60);
+    for (int i = 0; i < 30; i++)
+        say(&f, i % 2 ? ROLE_ASSISTANT : ROLE_USER,
+            i == 3    ? "a **needle** here, a NEEDLE there"
+            : i == 20 ? "one\ntwo\nthree\nfour\nfive\nsix\nseven\neight n\xC3\xA4H"
+                      : "hay");
+    draw(&f);
+    keys(&f, "\x06");
+    CHECK(shows(&f, "find>\n"));
+    keys(&f, "needle");
+    CHECK(shows(&f, "a needle here, a NEEDLE there") && !f.core.transcript.follow);
+    struct buf styles = BUF_INIT;
+    screen_dump_styles(&f.core.screen, &styles);
+    CHECK(strstr(buf_cstr(&styles), "\n  MMMMMM         MMMMMM\n") != NULL);
+    buf_release(&styles);
+    size_t pos = f.core.transcript.found_pos;
+    keys(&f, "\r"); /* the one before, in the same message */
+    CHECK(f.core.transcript.found_pos < pos && f.core.transcript.found_message == 3);
+    keys(&f, "\x1b[A"); /* round to the last one */
+    CHECK(f.core.transcript.found_pos == pos);
+    keys(&f, "\x1b[B");
+    CHECK(f.core.transcript.found_pos < pos);
+    keys(&f, "\x15n\xC3\x84h"); /* deep in a message, in another case */
+    CHECK(shows(&f, "eight n\xC3\xA4H"));
+    keys(&f, "\x15nowhere");
+    CHECK(shows(&f, "not in this conversation"));
+    keys(&f, "\x15hay\x1b"); /* stays where it is, without marks */
+    CHECK(f.core.view == &chat_view && !f.core.transcript.words);
+    keys(&f, "/find needle\r");
+    CHECK(f.core.view == &find_view && shows(&f, "NEEDLE") && f.intents == 0);
+    keys(&f, "\x1b");
+    keys(&f, "/search needle\r");
+    CHECK(f.core.view == &search_view && f.intent.kind == UI_SEARCH);
+    end(&f);
+}
+
 static void test_hostile_text_everywhere(void)
 {
     static char evil[] = "x\x1b]52;c;eA==\x07\x1b[2J\x9b\xC2\x9b\xE2\x80\xAE\r\x08y";
@@ -956,6 +995,6 @@ TEST_MAIN(T(test_conversation), T(test_message_states), T(test_thinking), T(test
           T(test_pills), T(test_pill_in_small_window), T(test_files), T(test_completion),
           T(test_selection), T(test_scrolling_while_streaming),
           T(test_anchor_over_resize), T(test_jump_and_edit), T(test_commands),
-          T(test_list), T(test_list_details), T(test_search), T(test_copy),
+          T(test_list), T(test_list_details), T(test_search), T(test_copy), T(test_find),
           T(test_hostile_text_everywhere), T(test_resize_storm), T(test_cost_per_token),
           T(test_many_messages), T(test_small_windows))
