@@ -1,6 +1,7 @@
 /* bench.c - `tern bench`: rates of prefill and decode at a depth of context.
- * What is timed is whole calls of the session, as a chat makes them; one run of
- * each test goes before the measured ones and is not counted. */
+ * What is timed is whole calls of the session, as a chat makes them. Each test
+ * runs once, and then for a second, before the runs that are measured: idle
+ * devices clock down, and need as long to come back. */
 #include "app/command.h"
 
 #include "base/clock.h"
@@ -121,13 +122,23 @@ static int decode_run(struct bench *b, double *tps, struct err *err)
     return 0;
 }
 
+static int warm_up(struct bench *b, bool prefill, struct err *err)
+{
+    double tps, ttft_ms;
+    uint64_t from = clock_ns();
+    do {
+        if ((prefill ? prefill_run(b, &tps, &ttft_ms, err) : decode_run(b, &tps, err)) <
+            0)
+            return -1;
+    } while (seconds_since(from) < 1);
+    return 0;
+}
+
 static int measure(struct bench *b, bool prefill, struct result *r, struct err *err)
 {
     double *tps = mem_zalloc(b->runs * sizeof *tps);
     double *ttft = mem_zalloc(b->runs * sizeof *ttft);
-    double warm_tps, warm_ttft;
-    int rc = prefill ? prefill_run(b, &warm_tps, &warm_ttft, err)
-                     : decode_run(b, &warm_tps, err);
+    int rc = warm_up(b, prefill, err);
     for (uint32_t i = 0; rc == 0 && i < b->runs; i++)
         rc = prefill ? prefill_run(b, &tps[i], &ttft[i], err)
                      : decode_run(b, &tps[i], err);
@@ -217,13 +228,12 @@ static int time_token(struct bench *b, double *seconds, struct err *err)
     return 0;
 }
 
-/* In a session of its own, since timestamps between the steps cost time. The
- * first of two rounds warms up; a chunk is the part of the prompt that the
- * session evaluates at once. */
+/* In a session of its own, since timestamps between the steps cost time. A chunk
+ * is the part of the prompt that the session evaluates at once. */
 static int profile(struct bench *b, uint32_t room, struct err *err)
 {
     const struct session_params p = { .ctx_tokens = room, .profile = true };
-    double seconds = 0, tps, ttft_ms;
+    double seconds = 0, tps = 1, ttft_ms;
     session_close(b->o.session);
     b->o.session = NULL;
     if (session_open(&b->o.session, b->o.engine, &p, err) < 0)
@@ -233,16 +243,16 @@ static int profile(struct bench *b, uint32_t room, struct err *err)
         b->prompt = chunk;
     char title[48];
     snprintf(title, sizeof title, "prefill of %u tokens", b->prompt);
-    for (int i = 0; b->prompt && i < 2; i++)
-        if (prefill_run(b, &tps, &ttft_ms, err) < 0)
-            return -1;
+    if (b->prompt &&
+        (warm_up(b, true, err) < 0 || prefill_run(b, &tps, &ttft_ms, err) < 0))
+        return -1;
     if (b->prompt && bench_profile_print(b->o.session, PROFILE_PREFILL, title,
                                          b->prompt / tps, err) < 0)
         return -1;
     if (!b->count)
         return 0;
-    if (rewind_to_depth(b, err) < 0 || time_token(b, &seconds, err) < 0 ||
-        time_token(b, &seconds, err) < 0)
+    if (warm_up(b, false, err) < 0 || rewind_to_depth(b, err) < 0 ||
+        time_token(b, &seconds, err) < 0 || time_token(b, &seconds, err) < 0)
         return -1;
     return bench_profile_print(b->o.session, PROFILE_DECODE, "one decoded token", seconds,
                                err);

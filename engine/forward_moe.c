@@ -13,9 +13,7 @@ static int router(struct recorder *r, const struct device_layer *ly)
 {
     struct scratch *x = &r->s->scratch;
     const struct matrix *m = &ly->router;
-    const struct product_tuning *t = r->pass->tokens > 1
-                                         ? &r->e->tune.product_many
-                                         : &r->e->tune.product_one[EPILOGUE_STORE];
+    const struct product_tuning *t = r->pass->tokens > 1 ? &r->e->tune.product_many : &r->e->tune.router_one;
     uint32_t rows = forward_product_rows(t, EPILOGUE_STORE);
     uint32_t spec[] = { t->size, t->lanes, rows, t->tokens, t->batch, NORM_ROW };
     struct push_product push = { .rows = m->rows,

@@ -23,6 +23,7 @@ static const struct tuning table[DEVICE_KINDS] = {
         .product_one = { [EPILOGUE_STORE] = { .size = 256, .lanes = 32, .batch = 4, .tokens = 1 },
                          [EPILOGUE_RESIDUAL] = { .size = 256, .lanes = 16, .batch = 2, .tokens = 1 },
                          [EPILOGUE_SWIGLU] = { .size = 256, .lanes = 16, .batch = 4, .tokens = 1 } },
+        .router_one = { .size = 128, .lanes = 32, .batch = 1, .tokens = 1 },
         .split_groups = 400,
         .product_many = { .size = 128, .lanes = 32, .batch = 2, .tokens = 8 },
         .product_experts = { .size = 512, .lanes = 32, .batch = 2, .tokens = 1 },
@@ -49,6 +50,7 @@ static const struct tuning table[DEVICE_KINDS] = {
         .product_one = { [EPILOGUE_STORE] = { .size = 32, .lanes = 1, .batch = 4, .tokens = 1 },
                          [EPILOGUE_RESIDUAL] = { .size = 32, .lanes = 1, .batch = 4, .tokens = 1 },
                          [EPILOGUE_SWIGLU] = { .size = 32, .lanes = 1, .batch = 4, .tokens = 1 } },
+        .router_one = { .size = 32, .lanes = 1, .batch = 4, .tokens = 1 },
         .product_many = { .size = 32, .lanes = 1, .batch = 4, .tokens = 4 },
         .product_experts = { .size = 32, .lanes = 1, .batch = 4, .tokens = 1 },
         .tile = { { 64, 32, 64, 16, 64 }, { 64, 32, 64, 16, 64 }, { 64, 32, 64, 16, 64 },
@@ -121,6 +123,7 @@ void tuning_choose(struct tuning *t, const struct device_info *info)
     for (int e = 0; e < EPILOGUE_COUNT; e++)
         product_fit(&t->product_one[e], lanes, info->group_size);
     product_fit(&t->product_many, lanes, info->group_size);
+    product_fit(&t->router_one, lanes, info->group_size);
     product_fit(&t->product_experts, lanes, info->group_size);
     for (int i = 0; i < TUNING_TILES; i++)
         tile_fit(&t->tile[i], info);

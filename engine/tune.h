@@ -48,6 +48,7 @@ struct delta_tuning {
 struct tuning {
     struct product_tuning product_one[EPILOGUE_COUNT]; /* one token */
     struct product_tuning product_many;                /* a chunk */
+    struct product_tuning router_one;  /* of one token: few rows */
     uint32_t split_groups; /* workgroups that a product of one token is split into, at
                             * least, if its rows alone make fewer; 0: never */
     struct product_tuning product_experts;           /* both; tokens is 1 */

@@ -58,6 +58,7 @@ layout(set = 0, binding = 9, std430) readonly buffer weight_block { float norm_w
 #define GROUPS 6
 #else
 #define GROUPS 8
+#define NEXT_MANY 4
 #include "next.glsl"
 #endif
 #ifdef EXPERTS
@@ -201,66 +202,88 @@ void place(uint k, weight_unit w[ITEMS], uvec4 a[ACTS])
     }
 }
 
-/* ---- epilogues: 32 rows of a token of the group, or 32 gate and 32 up ----- */
-
-float value(uint t, uint row, float factor)
-{
-    return made[t * MADE_STRIDE + row] * factor;
-}
+/* ---- epilogues: 32 rows of a few tokens of the group, or 32 gate and 32 up - */
 
 #ifdef EPILOGUE_swiglu
 const uint BLOCK_ROWS = 2 * ACT_BLOCK;
-void finish_block(uint row, uint t, uint token, float factor)
-{
-    float v[NEXT_EACH], w[NEXT_EACH];
-    [[unroll]] for (uint k = 0; k < NEXT_EACH; k++) {
-        uint i = next_index(k);
-        v[k] = 0.0;
-        w[k] = 1.0;
-        if (i < ACT_BLOCK) {
-            float gate = value(t, row + i, factor);
-            v[k] = gate / (1.0 + exp(-gate)) * value(t, row + ACT_BLOCK + i, factor);
-        }
-    }
-    next_write(token, (gl_WorkGroupID.y * TILE_ROWS + row) / BLOCK_ROWS, p.rows / 2, v, w);
-}
-#elif defined(EPILOGUE_residual)
-const uint BLOCK_ROWS = ACT_BLOCK;
-void finish_block(uint row, uint t, uint token, float factor)
-{
-    float v[NEXT_EACH], w[NEXT_EACH];
-    [[unroll]] for (uint k = 0; k < NEXT_EACH; k++) {
-        uint i = next_index(k), at = gl_WorkGroupID.y * TILE_ROWS + row + i;
-        v[k] = 0.0;
-        w[k] = 0.0;
-        if (i < ACT_BLOCK) {
-            v[k] = result[token * p.rows + at] + value(t, row + i, factor);
-            result[token * p.rows + at] = v[k];
-            w[k] = norm_w[at];
-        }
-    }
-    next_write(token, (gl_WorkGroupID.y * TILE_ROWS + row) / BLOCK_ROWS, p.rows, v, w);
-}
 #else
 const uint BLOCK_ROWS = ACT_BLOCK;
-void finish_block(uint row, uint t, uint token, float factor)
+#endif
+const uint AT_ONCE = 4;
+
+/* The vectors from column `from` of the tile on: where they go, whether there are
+ * any, and what their values are to be multiplied with. */
+struct few {
+    uint vector[AT_ONCE];
+    bool there[AT_ONCE];
+    float factor[AT_ONCE];
+};
+
+few few_of(task t, uint from)
 {
+    few f;
+    [[unroll]] for (uint j = 0; j < AT_ONCE; j++) {
+        uint i = min(from + j, t.n - 1);
+        f.there[j] = from + j < t.n;
+        f.vector[j] = output_of(t, i);
+        f.factor[j] = factors[input_of(t, i)] / HALF_SCALE;
+    }
+    return f;
+}
+
+/* column: of `made`, for the first of them. */
+void finish_block(few f, uint row, uint column)
+{
+#ifdef EPILOGUE_store
     for (uint i = gl_SubgroupInvocationID; i < BLOCK_ROWS; i += gl_SubgroupSize) {
         uint at = gl_WorkGroupID.y * TILE_ROWS + row + i;
-        if (at < p.rows)
-            result[token * p.out_stride + p.out_offset + at] = value(t, row + i, factor);
+        [[unroll]] for (uint j = 0; j < AT_ONCE; j++)
+            if (at < p.rows && f.there[j])
+                result[f.vector[j] * p.out_stride + p.out_offset + at] =
+                    made[(column + j) * MADE_STRIDE + row + i] * f.factor[j];
     }
-}
+#else
+    float v[AT_ONCE][NEXT_EACH], w[NEXT_EACH];
+    [[unroll]] for (uint k = 0; k < NEXT_EACH; k++) {
+        uint i = next_index(k), at = gl_WorkGroupID.y * TILE_ROWS + row + i;
+        bool in_block = i < ACT_BLOCK;
+#ifdef EPILOGUE_swiglu
+        w[k] = 1.0;
+#else
+        w[k] = in_block ? norm_w[at] : 0.0;
 #endif
+        [[unroll]] for (uint j = 0; j < AT_ONCE; j++) {
+            uint from = (column + j) * MADE_STRIDE + row + i;
+            v[j][k] = 0.0;
+            if (!in_block)
+                continue;
+#ifdef EPILOGUE_swiglu
+            float gate = made[from] * f.factor[j];
+            v[j][k] = gate / (1.0 + exp(-gate)) * made[from + ACT_BLOCK] * f.factor[j];
+#else
+            v[j][k] = result[f.vector[j] * p.rows + at] + made[from] * f.factor[j];
+#endif
+        }
+#ifdef EPILOGUE_residual
+        [[unroll]] for (uint j = 0; j < AT_ONCE; j++)
+            if (in_block && f.there[j])
+                result[f.vector[j] * p.rows + at] = v[j][k];
+#endif
+    }
+    next_write_many(f.vector, f.there,
+                    (gl_WorkGroupID.y * TILE_ROWS + row) / BLOCK_ROWS,
+                    p.rows / (BLOCK_ROWS / ACT_BLOCK), v, w);
+#endif
+}
 
 void finish_group(task t, uint from)
 {
     const uint blocks = TILE_ROWS / BLOCK_ROWS;
-    for (uint b = gl_SubgroupID; b < GROUP_TOKENS * blocks; b += gl_NumSubgroups) {
-        uint i = b / blocks, row = b % blocks * BLOCK_ROWS;
+    for (uint b = gl_SubgroupID; b < GROUP_TOKENS / AT_ONCE * blocks;
+         b += gl_NumSubgroups) {
+        uint i = b / blocks * AT_ONCE, row = b % blocks * BLOCK_ROWS;
         if (from + i < t.n && gl_WorkGroupID.y * TILE_ROWS + row < p.rows)
-            finish_block(row, i, output_of(t, from + i),
-                         factors[input_of(t, from + i)] / HALF_SCALE);
+            finish_block(few_of(t, from + i), row, i);
     }
 }
 
