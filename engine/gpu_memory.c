@@ -129,6 +129,43 @@ static VkResult memory_allocate(struct gpu_buffer *b, struct gpu *gpu,
     return r;
 }
 
+/* With validation, device memory begins as what no sum survives (NaN as f32 and as
+ * f16, -1 as an integer), so that a read of what nobody wrote shows. */
+static int poison(struct gpu_buffer *b, struct gpu *gpu, struct err *err)
+{
+    const VkCommandBufferAllocateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
+        .commandPool = gpu->pool,
+        .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
+        .commandBufferCount = 1,
+    };
+    const VkCommandBufferBeginInfo begin = {
+        .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
+        .flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT,
+    };
+    VkCommandBuffer cmd = VK_NULL_HANDLE;
+    const VkSubmitInfo submit = { .sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
+                                  .commandBufferCount = 1,
+                                  .pCommandBuffers = &cmd };
+    VkResult r = vkAllocateCommandBuffers(gpu->device, &info, &cmd);
+    if (r == VK_SUCCESS)
+        r = vkBeginCommandBuffer(cmd, &begin);
+    if (r == VK_SUCCESS) {
+        vkCmdFillBuffer(cmd, b->vk, 0, VK_WHOLE_SIZE, UINT32_MAX);
+        r = vkEndCommandBuffer(cmd);
+    }
+    if (r == VK_SUCCESS)
+        r = vkQueueSubmit(gpu->queue, 1, &submit, VK_NULL_HANDLE);
+    if (r == VK_SUCCESS)
+        r = vkQueueWaitIdle(gpu->queue);
+    if (cmd)
+        vkFreeCommandBuffers(gpu->device, gpu->pool, 1, &cmd);
+    if (r == VK_SUCCESS)
+        return 0;
+    gpu_buffer_close(b, gpu);
+    return gpu_check(gpu, r, err, "filling new memory");
+}
+
 int gpu_buffer_open(struct gpu_buffer *b, struct gpu *gpu, uint64_t bytes,
                     enum gpu_use use, const char *label, struct err *err)
 {
@@ -167,6 +204,8 @@ int gpu_buffer_open(struct gpu_buffer *b, struct gpu *gpu, uint64_t bytes,
     gpu_name(gpu, VK_OBJECT_TYPE_BUFFER, (uint64_t)(uintptr_t)b->vk, label);
     if (b->map)
         memset(b->map, 0, b->bytes);
+    else if (gpu->messenger)
+        return poison(b, gpu, err);
     return 0;
 }
 

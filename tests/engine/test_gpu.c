@@ -232,6 +232,23 @@ static void test_buffers_are_rounded_counted_and_zeroed(void)
     harness_close(gpu);
 }
 
+/* So that every test that opens a device sees reads of what nobody wrote. */
+static void test_new_device_memory_is_poisoned(void)
+{
+    struct gpu *gpu = harness_open();
+    struct gpu_buffer b;
+    struct err err = { "" };
+    uint32_t words[1000];
+    if (!drivers_validate())
+        SKIP("without validation it is what it was");
+    HARNESS_OK(gpu_buffer_open(&b, gpu, sizeof words, GPU_DEVICE, "b", &err), &err);
+    harness_read(gpu, &b, words, sizeof words);
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        CHECK(words[i] == UINT32_MAX);
+    gpu_buffer_close(&b, gpu);
+    harness_close(gpu);
+}
+
 static void test_allocations_that_fail(void)
 {
     struct gpu *gpu = harness_open();
@@ -445,7 +462,7 @@ TEST_MAIN(T(test_list_names_every_device_and_the_chosen_one),
           T(test_closing_nothing),
           T(test_memory_of_a_discrete_device_with_a_small_window),
           T(test_memory_that_the_host_sees_whole), T(test_memory_of_a_unified_device),
-          T(test_buffers_are_rounded_counted_and_zeroed), T(test_allocations_that_fail),
+          T(test_buffers_are_rounded_counted_and_zeroed), T(test_new_device_memory_is_poisoned), T(test_allocations_that_fail),
           T(test_copies_of_all_sizes), T(test_copies_that_are_refused),
           T(test_specialization_and_push_constants), T(test_kernels_that_are_refused),
           T(test_harness_near))
