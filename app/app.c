@@ -10,6 +10,7 @@
 #include "app/attach.h"
 #include "app/command.h"
 #include "app/edit.h"
+#include "app/models.h"
 #include "app/queue.h"
 #include "app/setup.h"
 #include "app/signals.h"
@@ -31,8 +32,10 @@ struct app {
     struct conversation *c;
     struct ui *ui;
     struct chat_list chats;
-    char *permanent; /* notice while there is no other, or NULL */
-    bool changed;    /* the screen is not up to date */
+    struct models *models;       /* NULL: not asked for yet */
+    struct ui_model_file *files; /* as the UI wants them */
+    char *permanent;             /* notice while there is no other, or NULL */
+    bool changed;                /* the screen is not up to date */
     bool chats_changed;
     bool quit;
     bool quit_failed; /* leaving was tried and the answer could not be saved */
@@ -99,6 +102,26 @@ static void chats_load(struct app *a)
     a->chats = list;
 }
 
+/* The model files for the UI. */
+static void files_set(struct app *a, struct ui_model *m)
+{
+    size_t n = 0;
+    const struct model_file *list = a->models ? models_list(a->models, &n) : NULL;
+    a->files = mem_regrow(a->files, n + 1, sizeof *a->files);
+    for (size_t i = 0; i < n; i++)
+        a->files[i] = (struct ui_model_file){
+            .path = list[i].path,
+            .name = list[i].name,
+            .summary = list[i].summary,
+            .info = list[i].info,
+            .runs = list[i].runs,
+            .current = a->c->model_path && !strcmp(a->c->model_path, list[i].path),
+        };
+    m->files = a->files;
+    m->n_files = n;
+    m->scanning_files = a->models && models_scanning(a->models);
+}
+
 static void draw(struct app *a, uint64_t now_ns)
 {
     if (a->chats_changed)
@@ -112,6 +135,7 @@ static void draw(struct app *a, uint64_t now_ns)
         .notice = a->c->notice ? a->c->notice : a->permanent,
     };
     struct buf setup = BUF_INIT;
+    files_set(a, &m);
     setup_describe(a->c, &setup);
     m.setup = buf_cstr(&setup);
     m.messages = conversation_messages(a->c, &m.n_messages);
@@ -322,6 +346,31 @@ static int show(struct app *a, int64_t chat, int64_t message, struct err *err)
     return 0;
 }
 
+/* The folders of the configuration, of the model in use, and the usual ones. */
+static void folders_add(const struct app *a, struct buf *b)
+{
+    const char *path = a->c->model_path, *home = getenv("HOME");
+    const char *slash = path ? strrchr(path, '/') : NULL;
+    buf_str(b, a->d->env->conf.folders ? a->d->env->conf.folders : "");
+    if (slash)
+        buf_printf(b, "%.*s\n", (int)(slash - path), path);
+    if (home)
+        buf_printf(b, "%s/models\n%s/.local/share/tern/models\n", home, home);
+}
+
+static int models_look(struct app *a, struct err *err)
+{
+    struct buf folders = BUF_INIT;
+    int rc = 0;
+    folders_add(a, &folders);
+    if (!a->models)
+        rc = models_open(&a->models, buf_cstr(&folders), err);
+    if (rc == 0)
+        models_scan(a->models);
+    buf_release(&folders);
+    return rc;
+}
+
 static int intent_do(struct app *a, const struct ui_intent *in, struct err *err)
 {
     struct conversation *c = a->c;
@@ -336,6 +385,11 @@ static int intent_do(struct app *a, const struct ui_intent *in, struct err *err)
         return keep_text(a, text, conversation_edit(c, in->id, text, strlen(text), err));
     case UI_COMMAND:
         return keep_text(a, text, command(a, text, err));
+    case UI_MODELS:
+        return models_look(a, err);
+    case UI_MODEL:
+        conversation_load(c, text);
+        return 0;
     case UI_ATTACH:
         return attach(a, text, err);
     case UI_LABEL:
@@ -419,13 +473,16 @@ static void step(struct app *a, int timeout_ms)
         { .fd = ui_fd(a->ui), .events = POLLIN },
         { .fd = worker_fd(a->d->worker), .events = POLLIN },
         { .fd = a->d->signal_fd, .events = POLLIN },
+        { .fd = a->models ? models_fd(a->models) : -1, .events = POLLIN },
     };
     struct ui_intent in;
-    poll(fds, 3, timeout_ms);
+    poll(fds, 4, timeout_ms);
     while (!a->quit && ui_next(a->ui, &in))
         intent_handle(a, &in);
     signals_handle(a, true);
     events_handle(a);
+    if (a->models && models_take(a->models))
+        a->changed = true;
 }
 
 int app_run(struct desk *d, struct ui *ui, struct err *err)
@@ -453,6 +510,8 @@ int app_run(struct desk *d, struct ui *ui, struct err *err)
     int rc = a.quit_failed ? EXIT_FAILED : conversation_finish(a.c, FINISH_MS, err);
     if (rc == 0 && a.signo)
         rc = 128 + a.signo;
+    models_close(a.models);
+    free(a.files);
     chat_list_release(&a.chats);
     free(a.permanent);
     return rc;

@@ -103,6 +103,14 @@ static void ctx_count(struct conversation *c)
     c->ctx_used = (uint32_t)n;
 }
 
+/* Another model has to read everything anew. */
+static void model_compare(struct conversation *c)
+{
+    if (*c->chat.model && *c->model_name && strcmp(c->chat.model, c->model_name) != 0)
+        conversation_notice(c, "written with %s; /model chooses another model",
+                            c->chat.model);
+}
+
 int conversation_show(struct conversation *c, int64_t chat_id, struct err *err)
 {
     int64_t before = c->chat.id;
@@ -121,6 +129,8 @@ int conversation_show(struct conversation *c, int64_t chat_id, struct err *err)
     }
     if (before != chat_id || !chat_id)
         setup_show(c);
+    if (before != chat_id)
+        model_compare(c);
     lock_chat(c);
     ctx_count(c);
     prefix_restore(c);

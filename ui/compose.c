@@ -70,6 +70,8 @@ static void draw_rule(struct core *c, const struct ui_model *m)
 
 static const char *prompt_of(const struct core *c)
 {
+    if (c->view == &models_view)
+        return "filter> ";
     if (c->view == &list_view)
         return c->list.mode == LIST_RENAME ? "title> " : "filter> ";
     if (c->view == &search_view)

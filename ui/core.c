@@ -62,6 +62,7 @@ void core_release(struct core *c)
     transcript_release(&c->transcript);
     list_release(&c->list);
     search_release(&c->search);
+    models_release(&c->models);
     free(c->commands);
     free(c->words);
     free(c->sent);
@@ -77,6 +78,7 @@ void core_show(struct core *c, const struct view_ops *view)
     c->list.mode = LIST_BROWSE;
     c->help_top = 0;
     search_release(&c->search);
+    models_release(&c->models);
     core_line_set(c, "");
     if (view != &find_view)
         transcript_words(&c->transcript, NULL);

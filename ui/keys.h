@@ -19,7 +19,8 @@ enum key_place {
     IN_HELP = 8,
     IN_MODELS = 16,
     IN_FIND = 32,
-    IN_INPUT = IN_CHAT | IN_LIST | IN_SEARCH | IN_FIND, /* where an input box is */
+    IN_INPUT =
+        IN_CHAT | IN_LIST | IN_SEARCH | IN_MODELS | IN_FIND, /* with an input box */
     ANYWHERE = 63,
 };
 

@@ -63,6 +63,12 @@ struct ui_status {
     size_t n_rates;
 };
 
+struct ui_model_file {
+    const char *path, *name, *summary; /* foreign text, a line each */
+    const char *info;                  /* lines */
+    bool runs, current;
+};
+
 struct ui_model {
     const struct chat *chat;        /* NULL: none yet */
     const struct message *messages; /* the shown branch; the last one may grow */
@@ -71,6 +77,9 @@ struct ui_model {
     const struct chat *chats;       /* the conversation list */
     size_t n_chats;
     struct ui_status status;
+    const struct ui_model_file *files; /* for the list of models */
+    size_t n_files;
+    bool scanning_files;
     const char *notice; /* one line above the input, or NULL */
     const char *setup;  /* what differs from the usual settings, or NULL */
 };
@@ -96,6 +105,8 @@ void ui_draw(struct ui *ui, const struct ui_model *m);
     X(EDIT)       /* id: the user message, text: its new version */           \
     X(SIBLING)    /* id: message, delta: -1 or +1 */                          \
     X(SEARCH)     /* text: words; answer with ui_set_hits */                  \
+    X(MODELS)     /* ui_model.files are wanted */                             \
+    X(MODEL)      /* text: the file of a model to load */                     \
     X(COMMAND)    /* text: a slash command that the UI does not handle */     \
     X(ATTACH)     /* text: a file for the message; answer with ui_attach */   \
     X(LABEL)      /* text: of a long paste, id; answer with ui_label */       \

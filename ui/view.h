@@ -31,7 +31,8 @@ struct view_ops {
     void (*typed)(struct core *c, struct ui_intent *out);
 };
 
-extern const struct view_ops chat_view, find_view, list_view, search_view, help_view;
+extern const struct view_ops chat_view, find_view, list_view, search_view, models_view,
+    help_view;
 
 enum list_mode { LIST_BROWSE, LIST_RENAME, LIST_CONFIRM };
 
@@ -62,6 +63,14 @@ struct search_state {
     int rows;
 };
 
+struct models_state {
+    char *selected;         /* path, or NULL */
+    bool runs, asks, asked; /* of the selected one; the question was put */
+    size_t n, top;
+    int move; /* asked for, done at the next draw */
+    int rows;
+};
+
 enum core_copy { COPY_NOTHING, COPY_MESSAGE, COPY_CODE };
 
 enum core_want { WANT_SUSPEND = 1, WANT_REPAINT = 2, WANT_MOUSE = 4, WANT_THEME = 8 };
@@ -87,6 +96,7 @@ struct core {
     struct transcript transcript;
     struct list_state list;
     struct search_state search;
+    struct models_state models;
     int help_top;
     char *commands; /* the caller's lines of the help screen */
     char *words;    /* and what may come after them */
@@ -144,6 +154,7 @@ char *input_text(const struct core *c);
 void input_set(struct core *c, const char *text);
 void list_release(struct list_state *l);
 void search_release(struct search_state *s);
+void models_release(struct models_state *s);
 void search_set(struct search_state *s, const struct ui_hit *hits, size_t n);
 
 #endif

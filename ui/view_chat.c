@@ -63,6 +63,8 @@ static void show_with(struct core *c, const struct view_ops *view, const char *w
     core_line_set(c, words);
     if (*words)
         view->typed(c, out);
+    if (view == &models_view)
+        out->kind = UI_MODELS;
 }
 
 /* Commands of the front end; true if the text was one. words is the caller's copy. */
@@ -79,6 +81,8 @@ static bool local_command(struct core *c, const char *s, struct ui_intent *out)
         show_with(c, &find_view, words, out);
     else if ((words = argument(s, "/theme")))
         set_theme(c, words);
+    else if ((words = argument(s, "/model")) && !*words)
+        show_with(c, &models_view, words, out);
     else if (argument(s, "/quit"))
         out->kind = UI_QUIT;
     else if (argument(s, "/new"))
@@ -260,6 +264,10 @@ static void act(struct core *c, enum action a, struct ui_intent *out)
         break;
     case ACT_FIND:
         core_show(c, &find_view);
+        break;
+    case ACT_MODELS:
+        core_show(c, &models_view);
+        out->kind = UI_MODELS;
         break;
     case ACT_COMPLETE:
     case ACT_COMPLETE_BACK:

@@ -14,6 +14,7 @@ struct fake_script fake;
 
 struct model {
     struct model_info info;
+    char name[64];
 };
 
 struct engine {
@@ -55,6 +56,8 @@ int model_open(struct model **out, const char *path, struct err *err)
     wait_s(fake.load_s);
     if (fake.model_fails)
         return err_set(err, "%s: %s", path, fake.model_fails);
+    if (fake.named_by_file && strstr(path, "bad"))
+        return err_set(err, "%s: not a GGUF file", path);
     struct model *m = mem_zalloc(sizeof *m);
     m->info = (struct model_info){
         .path = path,
@@ -72,6 +75,14 @@ int model_open(struct model **out, const char *path, struct err *err)
         .kv_bytes_per_token = fake.kv_bytes,
         .state_bytes = fake.state_bytes,
     };
+    if (fake.named_by_file) {
+        const char *slash = strrchr(path, '/');
+        snprintf(m->name, sizeof m->name, "%s", slash ? slash + 1 : path);
+        m->name[strcspn(m->name, ".")] = 0;
+        m->info.name = m->name;
+        if (strstr(m->name, "odd"))
+            m->info.refusal = "an architecture that is not known";
+    }
     *out = m;
     return 0;
 }

@@ -35,6 +35,8 @@ struct fake_script {
     bool model_cut; /* by another program, in use */
     unsigned decode_fails_at, session_fails_at, engine_fails_at; /* nth call; 0: never */
     const char *model_name;                                      /* NULL: "Fake" */
+    bool named_by_file; /* a model has its file's name; "bad" in it: cannot be read,
+                         * "odd": is refused */
 
     /* Seen. */
     struct tokens prompts[FAKE_PROMPTS];

@@ -4,6 +4,7 @@
  *   FAKE_STEP_MS, FAKE_PREFILL_US, FAKE_LOAD_MS   a token, a token read, a model
  *   FAKE_CTX, FAKE_CHUNK   tokens
  *   FAKE_NAME, FAKE_REFUSAL   of the model
+ *   FAKE_BY_FILE   models have the names of their files
  *   FAKE_FAILS_AT  the number of the decode step that fails */
 #include "app/program.h"
 #include "tests/app/fake_engine.h"
@@ -60,6 +61,7 @@ int main(int argc, char **argv)
     fake.ctx_tokens = (uint32_t)number("FAKE_CTX");
     fake.chunk_tokens = (uint32_t)number("FAKE_CHUNK");
     fake.decode_fails_at = (unsigned)number("FAKE_FAILS_AT");
+    fake.named_by_file = getenv("FAKE_BY_FILE") != NULL;
     fake.model_name = getenv("FAKE_NAME");
     fake.refusal = getenv("FAKE_REFUSAL");
     return program_run(argc, argv);

@@ -187,6 +187,31 @@ t_presets() {
     start --temp 0 -c last; see 'temperature 0'; keys C-d; left
 }
 
+# ---- models -------------------------------------------------------------------------
+
+t_models() {
+    shell 100 30 FAKE_BY_FILE=1 FAKE_CHUNK=4 "FAKE_ANSWERS='first|second'"
+    mkdir -p "$HOME/models/deeper" "$HOME/more models" "$HOME/.config/tern"
+    touch "$HOME/models/one.gguf" "$HOME/models/deeper/two.gguf" "$HOME/more models/odd.gguf" \
+        "$HOME/models/bad.gguf" "$HOME/models/part-00002-of-00003.gguf" "$HOME/models/note.txt" \
+        "$HOME/models/$(printf 'evil\033[2J').gguf"
+    printf 'models = ~/more models\n' > "$HOME/.config/tern/config"
+    start -m "$HOME/models/one.gguf"
+    say 'question'; see '^first'; keys C-p
+    see '^\* one '; see '^  two '; see '^  odd .*does not run: an architecture'; see '^  bad.gguf +cannot be read'
+    see '^  evil.x1b.2J'; not_see 'part|note'
+    see '^architecture +fake'; see '^runs +yes'
+    type 'bad'; see 'not a GGUF file'; keys Enter; see 'does not run it'
+    keys C-u; type 'two'; see "^file .*/deeper/two.gguf"
+    keys Enter; see 'reads this conversation anew'; keys Enter
+    see '^two .* ready'; see '^first'
+    say 'again'; see '^second'; keys M-i; see 'read [0-9]+ and reused [0-9]+  two'
+    keys C-d; left
+    # The other model reads it anew, and says whose it was.
+    start -m "$HOME/models/one.gguf"; keys C-o; see '^ +question .* two '; keys Enter; see 'written with two'
+    say "/model $HOME/models/deeper/two.gguf"; see '^two .* ready'; keys C-d; left
+}
+
 # ---- keys ---------------------------------------------------------------------------
 
 t_other_keys() {

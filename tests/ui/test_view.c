@@ -755,6 +755,54 @@ static void test_search(void)
     end(&f);
 }
 
+static void test_models(void)
+{
+    struct fixture f;
+    begin(&f, 20, 80);
+    struct ui_model_file files[] = {
+        { "/m/a.gguf", "Alpha", "1 GB", "name Alpha\nruns yes\n", true, true },
+        { "/m/b.gguf", "Beta \x1b[2J", "2 GB\x07", "name Beta\x1b]0;x\x07\nruns yes\n",
+          true, false },
+        { "/m/c.gguf", "Gamma", "", "no\n", false, false },
+    };
+    draw(&f);
+    f.model.scanning_files = true;
+    keys(&f, "\x10");
+    CHECK(f.intent.kind == UI_MODELS && shows(&f, "looking for models"));
+    f.model.files = files;
+    f.model.n_files = 3;
+    f.model.scanning_files = false;
+    draw(&f);
+    CHECK(shows(&f, "* Alpha") && shows(&f, "Beta \\x1b[2J") &&
+          shows(&f, "name Alpha\n"));
+    keys(&f, "\x1b[B");
+    CHECK(shows(&f, "name Beta\\x1b]0;x\\x07\nruns yes\n"));
+    keys(&f, "\r"); /* nothing was said yet: no question */
+    CHECK(f.intent.kind == UI_MODEL && f.core.view == &chat_view);
+    CHECK_STR(f.intent.text, "/m/b.gguf");
+    say(&f, ROLE_USER, "q");
+    keys(&f, "/model\r");
+    keys(&f, "\x1b[B\r");
+    CHECK(f.intent.kind == UI_MODELS && shows(&f, "reads this conversation anew"));
+    keys(&f, "\x1b[A\x1b[B\r"); /* the question is put again */
+    CHECK(f.intent.kind == UI_MODELS);
+    keys(&f, "\r");
+    CHECK(f.intent.kind == UI_MODEL);
+    keys(&f, "\x10"
+             "gam\r");
+    CHECK(f.intent.kind == UI_MODELS && shows(&f, "does not run"));
+    keys(&f, "x");
+    CHECK(shows(&f, "nothing fits the filter"));
+    keys(&f, "\r\x1b");
+    CHECK(f.core.view == &chat_view);
+    for (int rows = 5; rows < 20; rows++) { /* whatever the room */
+        f.rows = rows;
+        f.cols = 20 + rows;
+        keys(&f, "\x10\x1b[6~\x1b");
+    }
+    end(&f);
+}
+
 static void test_find(void)
 {
     struct fixture f;
@@ -995,6 +1043,7 @@ TEST_MAIN(T(test_conversation), T(test_message_states), T(test_thinking), T(test
           T(test_pills), T(test_pill_in_small_window), T(test_files), T(test_completion),
           T(test_selection), T(test_scrolling_while_streaming),
           T(test_anchor_over_resize), T(test_jump_and_edit), T(test_commands),
-          T(test_list), T(test_list_details), T(test_search), T(test_copy), T(test_find),
-          T(test_hostile_text_everywhere), T(test_resize_storm), T(test_cost_per_token),
-          T(test_many_messages), T(test_small_windows))
+          T(test_list), T(test_list_details), T(test_search), T(test_copy),
+          T(test_models), T(test_find), T(test_hostile_text_everywhere),
+          T(test_resize_storm), T(test_cost_per_token), T(test_many_messages),
+          T(test_small_windows))
