@@ -5,6 +5,7 @@
 #include "app/app.h"
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/mem.h"
 
 #include "app/attach.h"
@@ -20,6 +21,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define FRAME_NS  UINT64_C(16666667)  /* 60 frames a second */
 #define STATUS_NS UINT64_C(250000000) /* between frames in which only figures move */
@@ -277,6 +279,22 @@ static int send(struct app *a, const char *text, struct err *err)
     return 0;
 }
 
+/* What the clipboard cannot take goes to a file of the user's alone. */
+static int save_copy(struct app *a, const char *path, const char *text, struct err *err)
+{
+    const char *runtime = getenv("XDG_RUNTIME_DIR");
+    struct buf usual = BUF_INIT;
+    buf_printf(&usual, "%s/tern-copy-%ld.txt", runtime && *runtime ? runtime : "/tmp",
+               (long)getuid());
+    char *to = path ? path_expand(path) : mem_strdup(usual.v);
+    int rc = file_write_atomic(to, text, strlen(text), err);
+    if (rc == 0)
+        conversation_notice(a->c, "written to %s", to);
+    free(to);
+    buf_release(&usual);
+    return rc;
+}
+
 /* A file that the message names with an @. */
 static int attach(struct app *a, const char *path, struct err *err)
 {
@@ -390,6 +408,8 @@ static int intent_do(struct app *a, const struct ui_intent *in, struct err *err)
     case UI_MODEL:
         conversation_load(c, text);
         return 0;
+    case UI_SAVE:
+        return save_copy(a, in->path, text, err);
     case UI_ATTACH:
         return attach(a, text, err);
     case UI_LABEL:
@@ -439,6 +459,7 @@ static void intent_handle(struct app *a, struct ui_intent *in)
         conversation_notice(a->c, "%s", err.text);
     a->changed = true;
     free(in->text);
+    free(in->path);
 }
 
 /* ---- loop ---------------------------------------------------------------- */

@@ -158,31 +158,53 @@ static const struct message *copied_message(const struct core *c,
     return NULL;
 }
 
+/* Appends what was asked for; false where there is none. */
+static bool copied_text(struct core *c, const struct ui_model *m, enum core_copy what)
+{
+    size_t from, n;
+    struct buf raw = BUF_INIT;
+    if (what == COPY_SELECTION) {
+        bool selected = editor_selection(&c->editor, &from, &n);
+        if (selected)
+            pills_expand(&c->pills, c->editor.text.v + from, n, &raw);
+        copy_text(&c->clipboard, buf_cstr(&raw), raw.len);
+        buf_release(&raw);
+        return selected;
+    }
+    const struct message *msg = copied_message(c, m);
+    if (!msg)
+        return false;
+    if (what == COPY_CODE)
+        return copy_code(&c->clipboard, msg->text, msg->text_bytes, c->copy_back++);
+    if (c->save_path)
+        buf_add(&c->clipboard, msg->text, msg->text_bytes); /* as it is */
+    else
+        copy_text(&c->clipboard, msg->text, msg->text_bytes);
+    return true;
+}
+
 /* Fetches what is to be copied; says what became of it. */
 static void fetch_copy(struct core *c, const struct ui_model *m)
 {
-    const struct message *msg = c->copy_wanted ? copied_message(c, m) : NULL;
-    bool code = c->copy_wanted == COPY_CODE, found = msg != NULL;
-    if (c->copy_wanted == COPY_NOTHING)
+    static const char *const sent[] = {
+        [COPY_MESSAGE] = "message sent to the terminal's clipboard",
+        [COPY_CODE] = "code block sent to the terminal's clipboard",
+        [COPY_SELECTION] = "selection sent to the terminal's clipboard",
+    };
+    enum core_copy what = c->copy_wanted;
+    if (what == COPY_NOTHING)
         return;
     c->copy_wanted = COPY_NOTHING;
     buf_truncate(&c->clipboard, 0);
-    if (found && code)
-        found = copy_code(&c->clipboard, msg->text, msg->text_bytes, c->copy_back++);
-    else if (found)
-        copy_text(&c->clipboard, msg->text, msg->text_bytes);
-    if (!found) {
-        core_notice(c, code ? "there is no (other) code block to copy"
-                            : "nothing to copy yet");
+    if (!copied_text(c, m, what)) {
+        core_notice(c, what == COPY_CODE ? "there is no (other) code block to copy"
+                                         : "nothing to copy yet");
         c->copy_back = 0;
-    } else if (c->clipboard.len > COPY_BYTES_MAX) {
-        core_notice(c,
-                    "too long for the terminal's clipboard: write it to a file instead");
-        buf_truncate(&c->clipboard, 0);
-    } else {
-        core_notice(c, code ? "code block sent to the terminal's clipboard"
-                            : "message sent to the terminal's clipboard");
+        return;
     }
+    c->saving = c->save_path || c->no_clipboard || c->clipboard.len > COPY_BYTES_MAX;
+    if (!c->saving)
+        core_notice(c, sent[what]);
 }
 
 static void draw_tiny(struct core *c)

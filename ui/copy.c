@@ -111,3 +111,17 @@ void copy_sequence(struct buf *out, const char *text, size_t n)
     }
     buf_char(out, '\x07');
 }
+
+void copy_sequence_screen(struct buf *out, const char *text, size_t n)
+{
+    enum { PIECE = 256 }; /* of what it takes in one string */
+    struct buf b = BUF_INIT;
+    copy_sequence(&b, text, n);
+    for (size_t at = 0; at < b.len; at += PIECE) {
+        size_t bytes = b.len - at < PIECE ? b.len - at : PIECE;
+        buf_str(out, "\x1bP");
+        buf_add(out, b.v + at, bytes);
+        buf_str(out, "\x1b\\");
+    }
+    buf_release(&b);
+}

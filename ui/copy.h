@@ -17,5 +17,7 @@ bool copy_code(struct buf *out, const char *text, size_t n, size_t back);
 void copy_text(struct buf *out, const char *text, size_t n);
 /* Appends the sequence (OSC 52) that hands text to the terminal's clipboard. */
 void copy_sequence(struct buf *out, const char *text, size_t n);
+/* The same in pieces that screen hands through. */
+void copy_sequence_screen(struct buf *out, const char *text, size_t n);
 
 #endif

@@ -69,6 +69,7 @@ void core_release(struct core *c)
     pills_release(&c->pills);
     complete_release(&c->completion);
     buf_release(&c->clipboard);
+    free(c->save_path);
 }
 
 void core_show(struct core *c, const struct view_ops *view)
@@ -327,6 +328,14 @@ bool core_next(struct core *c, int64_t now_ms, struct ui_intent *out)
         else if (c->answer)
             c->answer(c->answer_user, &k);
     }
+    if (out->kind == UI_NONE && c->saving) {
+        *out = (struct ui_intent){ .kind = UI_SAVE,
+                                   .text = mem_strdup(buf_cstr(&c->clipboard)),
+                                   .path = c->save_path };
+        c->saving = false;
+        c->save_path = NULL;
+        buf_truncate(&c->clipboard, 0);
+    }
     if (out->kind == UI_NONE && c->attaching) {
         c->attaching = false;
         input_attach_next(c, out);
@@ -340,7 +349,7 @@ bool core_next(struct core *c, int64_t now_ms, struct ui_intent *out)
 
 int core_timeout_ms(const struct core *c, int64_t now_ms)
 {
-    if (c->stale && c->keys.at < c->keys.in.len)
+    if (c->saving || (c->stale && c->keys.at < c->keys.in.len))
         return 0;
     return decode_timeout_ms(&c->keys, now_ms);
 }

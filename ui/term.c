@@ -396,13 +396,34 @@ void term_draw(struct terminal *t, const struct screen *s)
         send_text(SYNC_END);
 }
 
+bool term_can_copy(const struct terminal *t)
+{
+    return !t->linux_console; /* which would print the sequence */
+}
+
+/* tmux by default ignores programs that set the clipboard, but not its own command. */
+static void tmux_copy(const char *text, size_t n)
+{
+    const char *tmux = getenv("TMUX");
+    FILE *f = tmux && *tmux ? popen("tmux load-buffer -w - 2>/dev/null", "w") : NULL;
+    if (!f)
+        return;
+    fwrite(text, 1, n, f);
+    pclose(f);
+}
+
 void term_copy(struct terminal *t, const char *text, size_t n)
 {
     struct buf b = BUF_INIT;
-    if (!t->linux_console) { /* which would print it */
+    const char *screen = getenv("STY");
+    if (!term_can_copy(t))
+        return;
+    if (screen && *screen)
+        copy_sequence_screen(&b, text, n);
+    else
         copy_sequence(&b, text, n);
-        send_bytes(b.v, b.len);
-    }
+    send_bytes(b.v, b.len);
+    tmux_copy(text, n);
     buf_release(&b);
 }
 

@@ -32,7 +32,10 @@ bool term_check(struct terminal *t, int *rows, int *cols);
 void term_answer(struct terminal *t, const struct key *k);
 
 void term_draw(struct terminal *t, const struct screen *s);
-/* Hands text to the terminal's clipboard, if it lets programs set that. */
+/* False: this kind of terminal has no clipboard that programs can set. */
+bool term_can_copy(const struct terminal *t);
+/* Hands text to the terminal's clipboard, if it lets programs set that; through
+ * tmux and screen, too. */
 void term_copy(struct terminal *t, const char *text, size_t n);
 /* Makes the next term_draw send everything. */
 void term_repaint(struct terminal *t);

@@ -41,6 +41,7 @@ int ui_open(struct ui **out, const struct ui_params *p, struct err *err)
     }
     core_init(&ui->core, p);
     ui->core.answer = on_answer;
+    ui->core.no_clipboard = !term_can_copy(ui->term);
     ui->core.answer_user = ui;
     *out = ui;
     return 0;
@@ -102,7 +103,7 @@ void ui_draw(struct ui *ui, const struct ui_model *m)
     ui->core.now_ms = now_ms();
     core_draw(&ui->core, m, rows, cols);
     term_draw(ui->term, &ui->core.screen);
-    if (ui->core.clipboard.len > 0) {
+    if (ui->core.clipboard.len > 0 && !ui->core.saving) {
         term_copy(ui->term, ui->core.clipboard.v, ui->core.clipboard.len);
         buf_truncate(&ui->core.clipboard, 0);
     }

@@ -89,27 +89,28 @@ void ui_draw(struct ui *ui, const struct ui_model *m);
 
 /* ---- what the user wants ------------------------------------------------ */
 
-#define UI_INTENTS(X)                                                         \
-    X(NONE)                                                                   \
-    X(REDRAW)  /* view state changed: call ui_draw */                         \
-    X(SEND)    /* text: the message */                                        \
-    X(UNQUEUE) /* back into the input: what was queued last */                \
-    X(STOP)    /* end the running answer */                                   \
-    X(QUIT)                                                                   \
-    X(NEW)        /* start a conversation */                                  \
-    X(OPEN)       /* id: chat, message_id: one to show on its branch, or 0 */ \
-    X(RENAME)     /* id: chat, text: title */                                 \
-    X(DELETE)     /* id: chat; already confirmed */                           \
-    X(PIN)        /* id: chat, to be pinned, or not any more if it is */      \
-    X(REGENERATE) /* id: the assistant message */                             \
-    X(EDIT)       /* id: the user message, text: its new version */           \
-    X(SIBLING)    /* id: message, delta: -1 or +1 */                          \
-    X(SEARCH)     /* text: words; answer with ui_set_hits */                  \
-    X(MODELS)     /* ui_model.files are wanted */                             \
-    X(MODEL)      /* text: the file of a model to load */                     \
-    X(COMMAND)    /* text: a slash command that the UI does not handle */     \
-    X(ATTACH)     /* text: a file for the message; answer with ui_attach */   \
-    X(LABEL)      /* text: of a long paste, id; answer with ui_label */       \
+#define UI_INTENTS(X)                                                               \
+    X(NONE)                                                                         \
+    X(REDRAW)  /* view state changed: call ui_draw */                               \
+    X(SEND)    /* text: the message */                                              \
+    X(UNQUEUE) /* back into the input: what was queued last */                      \
+    X(STOP)    /* end the running answer */                                         \
+    X(QUIT)                                                                         \
+    X(NEW)        /* start a conversation */                                        \
+    X(OPEN)       /* id: chat, message_id: one to show on its branch, or 0 */       \
+    X(RENAME)     /* id: chat, text: title */                                       \
+    X(DELETE)     /* id: chat; already confirmed */                                 \
+    X(PIN)        /* id: chat, to be pinned, or not any more if it is */            \
+    X(REGENERATE) /* id: the assistant message */                                   \
+    X(EDIT)       /* id: the user message, text: its new version */                 \
+    X(SIBLING)    /* id: message, delta: -1 or +1 */                                \
+    X(SEARCH)     /* text: words; answer with ui_set_hits */                        \
+    X(MODELS)     /* ui_model.files are wanted */                                   \
+    X(MODEL)      /* text: the file of a model to load */                           \
+    X(SAVE)       /* text: for a file; path, NULL: wherever it is out of the way */ \
+    X(COMMAND)    /* text: a slash command that the UI does not handle */           \
+    X(ATTACH)     /* text: a file for the message; answer with ui_attach */         \
+    X(LABEL)      /* text: of a long paste, id; answer with ui_label */             \
     X(EDITOR)     /* text: to be edited elsewhere; answer with ui_set_input */
 #define UI_INTENT_ROW(name) UI_##name,
 enum ui_intent_kind { UI_INTENTS(UI_INTENT_ROW) };
@@ -120,7 +121,7 @@ struct ui_intent {
     int64_t id;
     int64_t message_id;
     int delta;
-    char *text; /* malloced, or NULL; the caller frees it */
+    char *text, *path; /* malloced, or NULL; the caller frees them */
 };
 
 /* File descriptor to poll for input. */

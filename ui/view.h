@@ -71,7 +71,7 @@ struct models_state {
     int rows;
 };
 
-enum core_copy { COPY_NOTHING, COPY_MESSAGE, COPY_CODE };
+enum core_copy { COPY_NOTHING, COPY_MESSAGE, COPY_CODE, COPY_SELECTION };
 
 enum core_want { WANT_SUSPEND = 1, WANT_REPAINT = 2, WANT_MOUSE = 4, WANT_THEME = 8 };
 
@@ -108,6 +108,9 @@ struct core {
     enum core_copy copy_wanted; /* the next draw fetches the text */
     size_t copy_back;           /* code blocks to go back from the last one */
     struct buf clipboard;       /* for the owner of the terminal to hand over */
+    bool no_clipboard;          /* the terminal has none: files instead */
+    bool saving;                /* clipboard goes to a file */
+    char *save_path;            /* named by the user, or NULL */
     /* what keys must know of the last model */
     bool generating;
     size_t n_queued;

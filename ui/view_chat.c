@@ -67,6 +67,14 @@ static void show_with(struct core *c, const struct view_ops *view, const char *w
         out->kind = UI_MODELS;
 }
 
+static void copy_command(struct core *c, const char *path)
+{
+    free(c->save_path);
+    c->save_path = *path ? mem_strdup(path) : NULL;
+    c->copy_wanted = COPY_MESSAGE;
+    c->stale = true;
+}
+
 /* Commands of the front end; true if the text was one. words is the caller's copy. */
 static bool local_command(struct core *c, const char *s, struct ui_intent *out)
 {
@@ -81,6 +89,8 @@ static bool local_command(struct core *c, const char *s, struct ui_intent *out)
         show_with(c, &find_view, words, out);
     else if ((words = argument(s, "/theme")))
         set_theme(c, words);
+    else if ((words = argument(s, "/copy")))
+        copy_command(c, words);
     else if ((words = argument(s, "/model")) && !*words)
         show_with(c, &models_view, words, out);
     else if (argument(s, "/quit"))
@@ -281,7 +291,9 @@ static void act(struct core *c, enum action a, struct ui_intent *out)
         break;
     case ACT_COPY:
     case ACT_COPY_CODE:
-        c->copy_wanted = a == ACT_COPY ? COPY_MESSAGE : COPY_CODE;
+        c->copy_wanted = a == ACT_COPY_CODE           ? COPY_CODE
+                         : c->editor.mark != SIZE_MAX ? COPY_SELECTION
+                                                      : COPY_MESSAGE;
         c->stale = true;
         break;
     case ACT_THINKING:

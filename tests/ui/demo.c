@@ -232,6 +232,10 @@ static bool obey(struct demo *d, const struct ui_intent *in)
                  (int)in->kind, in->id ? "set" : "none", in->delta,
                  in->text ? in->text : "");
         break;
+    case UI_SAVE:
+        snprintf(d->notice, sizeof d->notice, "save %s: %.60s", in->path ? in->path : "-",
+                 in->text);
+        break;
     case UI_COMMAND:
         snprintf(d->notice, sizeof d->notice, "command %.100s", in->text);
         break;
@@ -268,6 +272,7 @@ static void run(struct demo *d)
         while (ui_next(d->ui, &in)) {
             bool go_on = obey(d, &in);
             free(in.text);
+            free(in.path);
             if (!go_on)
                 return;
             changed = true;

@@ -186,7 +186,15 @@ t_copy() {
     start --show "$work/text" --rate 400
     keys 'go' Enter; see 'ready.*tok/s'; keys M-x; see "sent to the terminal's clipboard"
     [ "$(tm show-buffer)" = 'echo "a  b" | tr a b' ] || fail "clipboard: $(tm show-buffer)"
-    tmux -L "ternui$$" set -s set-clipboard external
+    # As tmux comes, it ignores what programs say of the clipboard.
+    tmux -L "ternui$$" set -s set-clipboard external; tm delete-buffer
+    keys 'some words'; keys M-a; keys M-c; see 'selection sent'
+    [ "$(tm show-buffer)" = 'some words' ] || fail "through tmux: $(tm show-buffer)"
+    keys BSpace; keys '/copy out.txt' Enter; see 'save out.txt: Run this:'
+    keys C-d; check_left 0
+    # A terminal without a clipboard: a file instead.
+    shell 'TERM=linux'; start --show "$work/text" --rate 400
+    keys 'go' Enter; see 'ready.*tok/s'; keys M-x; see 'save -: echo "a  b"'
     keys C-d; check_left 0
 }
 

@@ -35,6 +35,7 @@ static void begin(struct fixture *f, int rows, int cols)
 static void end(struct fixture *f)
 {
     free(f->intent.text);
+    free(f->intent.path);
     for (size_t i = 0; i < 64; i++)
         buf_release(&f->texts[i]);
     core_release(&f->core);
@@ -76,6 +77,7 @@ static void keys_n(struct fixture *f, const char *bytes, size_t n)
             if (in.kind == UI_REDRAW)
                 continue;
             free(f->intent.text);
+            free(f->intent.path);
             f->intent = in;
             f->intents++;
         }
@@ -895,6 +897,29 @@ static void test_copy(void)
     keys(&f, "\x1b[1;3A\x1b[1;3A\x1b"
              "c"); /* the selected one, no control bytes */
     CHECK_STR(buf_cstr(&f.core.clipboard), "quest[2Jion");
+    keys(&f, "two words\x1b[1;6D\x1b"
+             "c"); /* what is selected in the input goes first */
+    CHECK_STR(buf_cstr(&f.core.clipboard), "words");
+    int before = f.intents;
+    keys(&f, "\x1b"
+             "a\x7f/copy some file.txt\r"); /* to a file, as it is */
+    CHECK(f.intents == before + 1 && f.intent.kind == UI_SAVE);
+    CHECK_STR(f.intent.path, "some file.txt");
+    CHECK_STR(f.intent.text, "quest\x1b[2Jion");
+    struct message *large = say(&f, ROLE_ASSISTANT, "");
+    for (int i = 0; i < 8000; i++)
+        stream(&f, "0123456789");
+    large->siblings = 1;
+    keys(&f, "\x1b[F\x1b"
+             "c"); /* more than terminals take */
+    CHECK(f.intent.kind == UI_SAVE && !f.intent.path && f.core.clipboard.len == 0);
+    CHECK(f.intent.text && strlen(f.intent.text) == 80000);
+    f.core.no_clipboard = true;
+    keys(&f, "x\x1b"
+             "a\x1b"
+             "c");
+    CHECK(f.intent.kind == UI_SAVE);
+    CHECK_STR(f.intent.text, "x");
     struct buf b = BUF_INIT;
     const char *nested = "1. do\n\n   ```sh\n   ls\n     -l\n   ```\n2. ~~~\n";
     CHECK(copy_code(&b, nested, strlen(nested), 0));
@@ -905,6 +930,9 @@ static void test_copy(void)
     copy_sequence(&b, "abc", 3);
     copy_sequence(&b, "x", 1);
     CHECK_STR(buf_cstr(&b), "\x1b]52;c;aGVsbG8=\x07\x1b]52;c;YWJj\x07\x1b]52;c;eA==\x07");
+    buf_truncate(&b, 0);
+    copy_sequence_screen(&b, "hello", 5);
+    CHECK_STR(buf_cstr(&b), "\x1bP\x1b]52;c;aGVsbG8=\x07\x1b\\");
     buf_release(&b);
     end(&f);
 }
