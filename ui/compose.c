@@ -68,7 +68,7 @@ static void draw_rule(struct core *c, const struct ui_model *m)
     buf_release(&right);
 }
 
-static const char *prompt_of(const struct core *c)
+const char *core_prompt(const struct core *c)
 {
     if (c->view == &models_view)
         return "filter> ";
@@ -224,7 +224,7 @@ void core_draw(struct core *c, const struct ui_model *m, int rows, int cols)
     fetch_edit(c, m);
     fetch_copy(c, m);
     struct editor *e = core_editor(c);
-    const char *prompt = prompt_of(c);
+    const char *prompt = core_prompt(c);
     bool box = c->view != &help_view;
     int wanted = box && cols > 0 ? input_rows(e, prompt, cols, rows / 3 + 1) : 1;
     c->layout = layout_compute(rows, cols, wanted);

@@ -281,12 +281,38 @@ static bool types(const struct key *k)
     return k->code == K_CHAR && !(k->mods & (MOD_CTRL | MOD_ALT));
 }
 
+static bool in_rect(struct rect r, int row, int col)
+{
+    return row >= r.row && row < r.row + r.rows && col >= r.col && col < r.col + r.cols;
+}
+
+/* Into the input: the cursor; onto the rule, whose mark counts unseen lines: the end;
+ * into the body: whatever the view makes of it. */
+static void click(struct core *c, const struct key *k, struct ui_intent *out)
+{
+    int row = k->value[0] - 1, col = k->value[1] - 1;
+    const struct layout *l = &c->layout;
+    struct editor *e = core_editor(c);
+    if (in_rect(l->input, row, col) && c->view != &help_view) {
+        const struct input *in = e == &c->editor ? &c->input : &c->line_input;
+        editor_place(e, input_at(in, e, core_prompt(c), l->input, row, col), -1);
+    } else if (in_rect(l->rule, row, col) && !c->view->title) {
+        transcript_to_end(&c->transcript);
+    } else if (in_rect(l->body, row, col) && c->view->click) {
+        c->view->click(c, row - l->body.row, out);
+    }
+}
+
 static void handle_key(struct core *c, const struct key *k, struct ui_intent *out)
 {
     c->dirty = true;
     c->notice[0] = 0;
     if (k->code == K_PASTE) {
         paste(c, out);
+        return;
+    }
+    if (k->code == K_CLICK) {
+        click(c, k, out);
         return;
     }
     if (types(k) && c->view != &help_view && c->list.mode != LIST_CONFIRM) {

@@ -96,6 +96,8 @@ static struct key mouse_key(const struct csi *c)
         k.code = K_WHEEL_UP;
     else if (c->final == 'M' && (c->param[0] & ~0x1C) == 65)
         k.code = K_WHEEL_DOWN;
+    else if (c->final == 'M' && c->param[0] == 0 && c->param[1] > 0 && c->param[2] > 0)
+        k = (struct key){ .code = K_CLICK, .value = { c->param[2], c->param[1] } };
     return k;
 }
 

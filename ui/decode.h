@@ -45,6 +45,7 @@ enum key_code {
     K_F12,
     K_WHEEL_UP,
     K_WHEEL_DOWN,
+    K_CLICK, /* the left button, at row value[0], column value[1], from 1 */
     K_PASTE, /* the text is in decoder.paste until the next call */
     K_MODE,  /* the terminal's answer: mode value[0] has state value[1] */
     K_KITTY, /* the terminal knows the kitty keyboard protocol */

@@ -49,7 +49,7 @@ enum key_place {
     X(COPY_CODE, "copy_code", "copy its last code block; again: the one before")         \
     X(THINKING, "thinking", "show or fold thinking")                                     \
     X(FIGURES, "figures", "show or hide the figures of each message")                    \
-    X(MOUSE, "mouse", "mouse on or off")                                                 \
+    X(MOUSE, "mouse", "mouse on or off (with Shift the terminal selects)")               \
     X(PAGE_UP, "page_up", "scroll a page up")                                            \
     X(PAGE_DOWN, "page_down", "scroll a page down")                                      \
     X(LINE_UP, "line_up", "scroll a line up")                                            \

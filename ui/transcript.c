@@ -37,6 +37,7 @@ void transcript_release(struct transcript *t)
     drop(t, 0, t->n);
     free(t->entries);
     free(t->words);
+    free(t->shows);
     transcript_init(t);
 }
 
@@ -352,6 +353,9 @@ static size_t draw_lines(const struct pass *p, struct screen *s, struct rect r)
     for (int row = 0; row < r.rows && i < p->m->n; row++) {
         struct entry_look look = look_of(p, i);
         size_t h = height(p, i);
+        p->t->shows[row] =
+            (struct row_shows){ p->m->messages[i].id,
+                                entry_place(&p->t->entries[i], line).part };
         entry_draw(&p->t->entries[i], &p->m->messages[i], &look, line, s,
                    span(r.row + row, r.col, r.col + r.cols));
         if (++line >= h) {
@@ -376,6 +380,8 @@ void transcript_draw(struct transcript *t, const struct transcript_model *m,
     }
     set_count(t, m->n);
     t->rows = r.rows;
+    t->shows = mem_regrow(t->shows, (size_t)r.rows + 1, sizeof *t->shows);
+    memset(t->shows, 0, ((size_t)r.rows + 1) * sizeof *t->shows);
     t->new_lines = 0;
     if (m->n == 0) {
         t->follow = true;

@@ -28,6 +28,10 @@ struct transcript {
     bool thinking; /* thinking text unfolded */
     bool figures;  /* of each message shown */
     int rows;      /* of the last draw */
+    struct row_shows {
+        int64_t message; /* id, 0: none */
+        enum entry_part part;
+    } * shows; /* [rows] of the last draw */
     struct anchor top;
     size_t seen_message; /* the end when following ended: what is after it is new */
     struct place seen;

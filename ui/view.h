@@ -27,6 +27,8 @@ struct view_ops {
     const char *title; /* NULL: that of the conversation */
     void (*draw)(struct core *c, const struct ui_model *m, struct rect body);
     void (*act)(struct core *c, enum action a, struct ui_intent *out);
+    /* A click into the body, its rows from 0; NULL: does not matter. */
+    void (*click)(struct core *c, int row, struct ui_intent *out);
     /* The text of the one-line input changed; NULL: does not matter. */
     void (*typed)(struct core *c, struct ui_intent *out);
 };
@@ -66,7 +68,7 @@ struct search_state {
 struct models_state {
     char *selected;         /* path, or NULL */
     bool runs, asks, asked; /* of the selected one; the question was put */
-    size_t n, top;
+    size_t n, top, at;
     int move; /* asked for, done at the next draw */
     int rows;
 };
@@ -135,6 +137,8 @@ int core_timeout_ms(const struct core *c, int64_t now_ms);
 
 void core_show(struct core *c, const struct view_ops *view);
 void core_notice(struct core *c, const char *text);
+/* What stands before the input. */
+const char *core_prompt(const struct core *c);
 /* The editor that typed text goes to. */
 struct editor *core_editor(struct core *c);
 /* Empties the one-line input and puts text there. */

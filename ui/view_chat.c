@@ -315,9 +315,25 @@ static void act(struct core *c, enum action a, struct ui_intent *out)
     }
 }
 
+/* On a line about thinking: folds or shows it; on a label: selects the message, or
+ * not any more. */
+static void click(struct core *c, int row, struct ui_intent *out)
+{
+    struct transcript *t = &c->transcript;
+    (void)out;
+    if (row >= t->rows || !t->shows)
+        return;
+    if (t->shows[row].part == PART_FOLD)
+        t->thinking = !t->thinking;
+    else if (t->shows[row].part == PART_LABEL && t->shows[row].message)
+        t->selected = t->shows[row].message == t->selected ? 0 : t->shows[row].message;
+    c->stale = true;
+}
+
 const struct view_ops chat_view = {
     .place = IN_CHAT,
     .title = NULL, /* its own */
     .draw = draw,
     .act = act,
+    .click = click,
 };

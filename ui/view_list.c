@@ -293,6 +293,19 @@ static void act(struct core *c, enum action a, struct ui_intent *out)
     }
 }
 
+/* A click selects, one on what is selected opens it. */
+static void click(struct core *c, int row, struct ui_intent *out)
+{
+    struct list_state *l = &c->list;
+    size_t i = l->top + (size_t)row;
+    if (l->mode != LIST_BROWSE || i >= l->n)
+        return;
+    if (l->items[i].id == l->selected)
+        act(c, ACT_ENTER, out);
+    else
+        l->selected = l->items[i].id;
+}
+
 /* The filter decides what is selected. */
 static void typed(struct core *c, struct ui_intent *out)
 {
@@ -305,5 +318,6 @@ const struct view_ops list_view = {
     .title = "Conversations",
     .draw = draw,
     .act = act,
+    .click = click,
     .typed = typed,
 };

@@ -144,6 +144,7 @@ static void draw(struct core *c, const struct ui_model *m, struct rect r)
     if (list == r.rows && r.rows >= 3 * INFO_ROWS_MIN)
         list = r.rows / 2;
     s->rows = list;
+    s->at = at;
     if (at < s->top)
         s->top = at;
     if (at >= s->top + (size_t)list)
@@ -224,10 +225,23 @@ static void typed(struct core *c, struct ui_intent *out)
     c->stale = true;
 }
 
+static void click(struct core *c, int row, struct ui_intent *out)
+{
+    struct models_state *s = &c->models;
+    if (row >= s->rows || s->top + (size_t)row >= s->n)
+        return;
+    if (s->top + (size_t)row == s->at)
+        act(c, ACT_ENTER, out);
+    else
+        s->move = (int)(s->top + (size_t)row) - (int)s->at;
+    c->stale = true;
+}
+
 const struct view_ops models_view = {
     .place = IN_MODELS,
     .title = "Models",
     .draw = draw,
     .act = act,
+    .click = click,
     .typed = typed,
 };

@@ -158,10 +158,24 @@ static void act(struct core *c, enum action a, struct ui_intent *out)
     }
 }
 
+/* A hit takes two rows. */
+static void click(struct core *c, int row, struct ui_intent *out)
+{
+    struct search_state *s = &c->search;
+    size_t i = s->top + (size_t)row / 2;
+    if (i >= s->n)
+        return;
+    if (i == s->selected)
+        act(c, ACT_ENTER, out);
+    else
+        s->selected = i;
+}
+
 const struct view_ops search_view = {
     .place = IN_SEARCH,
     .title = "Search",
     .draw = draw,
     .act = act,
+    .click = click,
     .typed = typed,
 };

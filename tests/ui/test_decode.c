@@ -13,7 +13,7 @@ static void name_key(struct buf *out, const struct key *k, const struct decoder 
         "Down",    "Left",      "Right", "Home", "End",   "PgUp",  "PgDn",
         "Ins",     "Del",       "F1",    "F2",   "F3",    "F4",    "F5",
         "F6",      "F7",        "F8",    "F9",   "F10",   "F11",   "F12",
-        "WheelUp", "WheelDown", "Paste", "Mode", "Kitty", "Place",
+        "WheelUp", "WheelDown", "Click", "Paste", "Mode",  "Kitty", "Place",
     };
     buf_printf(out, "%s%s%s%s", out->len ? " " : "", k->mods & MOD_CTRL ? "C-" : "",
                k->mods & MOD_ALT ? "A-" : "", k->mods & MOD_SHIFT ? "S-" : "");
@@ -130,7 +130,7 @@ static void test_escape(void)
 
 static void test_mouse_and_answers(void)
 {
-    decode("\x1b[<64;10;5M\x1b[<65;1;1M\x1b[<0;1;1M\x1b[<0;1;1m", "WheelUp WheelDown");
+    decode("\x1b[<64;10;5M\x1b[<65;1;1M\x1b[<0;1;1M\x1b[<0;1;1m", "WheelUp WheelDown Click");
     decode("\x1b[M !!x", "x");
     decode("\x1b[?2026;2$y\x1b[?1u\x1b[1;3R", "Mode Kitty A-Place");
     decode("\x1b[?62;22c\x1b[I\x1b[O", "");

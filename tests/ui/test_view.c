@@ -757,6 +757,45 @@ static void test_search(void)
     end(&f);
 }
 
+static void test_clicks(void)
+{
+    struct fixture f;
+    char thinking[] = "deep thought", title[] = "t";
+    begin(&f, 12, 40);
+    say(&f, ROLE_USER, "q");
+    struct message *m = say(&f, ROLE_ASSISTANT, "answer");
+    m->thinking = thinking;
+    m->thinking_bytes = strlen(thinking);
+    draw(&f);
+    keys(&f, "\x1b[<0;3;6M\x1b[<0;3;6m"); /* the line about thinking */
+    CHECK(shows(&f, "deep thought"));
+    keys(&f, "\x1b[<0;3;6M");
+    CHECK(!shows(&f, "deep thought"));
+    keys(&f, "\x1b[<0;2;5M"); /* a label */
+    CHECK(f.core.transcript.selected == m->id);
+    keys(&f, "\x1b[<0;2;5M");
+    CHECK(f.core.transcript.selected == 0);
+    keys(&f, "one two\x1b[<0;5;11M"); /* into the input, after its prompt */
+    CHECK(f.core.editor.cursor == 2);
+    keys(&f, "\x1b[<0;39;11M");
+    CHECK(f.core.editor.cursor == 7);
+    keys(&f, "\x1b[<0;1;1M\x1b[<0;999;999M\x1b[<0;3;9M\x1b[<2;3;6M\x1b[<32;3;6M");
+    CHECK(!shows(&f, "deep thought")); /* other places, buttons and moves */
+    struct chat chats[] = { { .id = 7, .title = title }, { .id = 8, .title = title } };
+    f.model.chats = chats;
+    f.model.n_chats = 2;
+    keys(&f, "\x0f\x1b[<0;3;3M");
+    CHECK(f.core.list.selected == 8 && f.intents == 0);
+    keys(&f, "\x1b[<0;3;3M");
+    CHECK(f.intent.kind == UI_OPEN && f.intent.id == 8);
+    keys(&f, "\x13x");
+    struct ui_hit hits[] = { { 5, 50, "first", "x" }, { 6, 60, "second", "x" } };
+    search_set(&f.core.search, hits, 2);
+    keys(&f, "\x1b[<0;3;5M\x1b[<0;3;4M");
+    CHECK(f.intent.kind == UI_OPEN && f.intent.message_id == 60);
+    end(&f);
+}
+
 static void test_models(void)
 {
     struct fixture f;
@@ -1072,6 +1111,6 @@ TEST_MAIN(T(test_conversation), T(test_message_states), T(test_thinking), T(test
           T(test_selection), T(test_scrolling_while_streaming),
           T(test_anchor_over_resize), T(test_jump_and_edit), T(test_commands),
           T(test_list), T(test_list_details), T(test_search), T(test_copy),
-          T(test_models), T(test_find), T(test_hostile_text_everywhere),
+          T(test_clicks), T(test_models), T(test_find), T(test_hostile_text_everywhere),
           T(test_resize_storm), T(test_cost_per_token), T(test_many_messages),
           T(test_small_windows))
