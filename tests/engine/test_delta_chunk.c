@@ -195,6 +195,8 @@ static void test_extreme_gates(void)
             for (uint32_t j = 0; j < 4; j++) {
                 row[r->p.beta_offset + j] = gates[(t + j) % 11];
                 row[r->p.alpha_offset + j] = gates[(t * (j + 1) + 3 * j + 1) % 11];
+                if (t % 23 == 7)
+                    row[r->p.alpha_offset + j] = 1e38f; /* a sum of two is infinite */
             }
             for (uint32_t i = 0; i < STATE_DIM; i++)
                 row[r->p.z_offset + i] = gates[(t + i) % 11];
