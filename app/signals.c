@@ -64,4 +64,5 @@ void signals_crash_handlers(void)
     for (size_t i = 0; i < sizeof crashes / sizeof *crashes; i++)
         sigaction(crashes[i], &sa, NULL);
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* a file may grow no more: the write fails instead */
 }

@@ -499,6 +499,16 @@ static void *worker_main(void *arg)
     return NULL;
 }
 
+/* Waits by a clock that nobody sets. */
+static void ended_init(pthread_cond_t *ended)
+{
+    pthread_condattr_t attr;
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(ended, &attr);
+    pthread_condattr_destroy(&attr);
+}
+
 int worker_open(struct worker **out, const struct worker_params *p, struct err *err)
 {
     struct worker *w = mem_zalloc(sizeof *w);
@@ -506,7 +516,7 @@ int worker_open(struct worker **out, const struct worker_params *p, struct err *
     w->params = *p;
     w->keep_root = p->keep_root ? mem_strdup(p->keep_root) : NULL;
     pthread_mutex_init(&w->lock, NULL);
-    pthread_cond_init(&w->ended, NULL);
+    ended_init(&w->ended);
     if (mailbox_open(&w->requests, sizeof(struct request), REQUESTS, err) < 0 ||
         mailbox_open(&w->events, sizeof(struct worker_event), EVENTS, err) < 0)
         goto fail;
@@ -527,7 +537,7 @@ fail:
 static bool thread_wait(struct worker *w, int timeout_ms)
 {
     struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
+    clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_sec += timeout_ms / 1000;
     until.tv_nsec += timeout_ms % 1000 * 1000000L;
     if (until.tv_nsec >= 1000000000L) {

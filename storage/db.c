@@ -8,6 +8,7 @@
 #include "base/fault.h"
 #include "base/mem.h"
 
+#include <errno.h>
 #include <string.h>
 
 bool db_is_memory(const struct store *st)
@@ -26,6 +27,8 @@ static const char *advice(int code)
         return "; set XDG_DATA_HOME to a folder that can be written";
     case SQLITE_PROTOCOL:
         return "; its file system cannot lock files, set XDG_DATA_HOME to a local folder";
+    case SQLITE_IOERR:
+        return "; the disk may be full or damaged, or a limit on files is reached";
     case SQLITE_BUSY:
         return "; another program is using it, try again";
     case SQLITE_CORRUPT:
@@ -36,9 +39,20 @@ static const char *advice(int code)
     }
 }
 
+/* What the system said, where SQLite only knows that something did not work. */
+static int system_fail(const struct store *st, struct err *err)
+{
+    int reason = sqlite3_system_errno(st->db);
+    bool room = reason == ENOSPC || reason == EDQUOT || reason == EFBIG;
+    return err_set(err, "%s: %s (%s)%s", st->path, sqlite3_errmsg(st->db),
+                   strerror(reason), room ? advice(SQLITE_FULL) : "");
+}
+
 int db_fail(const struct store *st, struct err *err)
 {
     int code = sqlite3_extended_errcode(st->db);
+    if ((code & 0xff) == SQLITE_IOERR && sqlite3_system_errno(st->db))
+        return system_fail(st, err);
     if (code == SQLITE_CONSTRAINT_FOREIGNKEY)
         return err_set(err, "%s: no such conversation or message in it", st->path);
     return err_set(err, "%s: %s%s", st->path, sqlite3_errmsg(st->db), advice(code));

@@ -340,6 +340,7 @@ static void test_disk_full(void)
         free(before);
     }
     printf("# %d failures of the disk\n", failures);
+    COUNT("faults", failures);
     CHECK(failures > 30);
     scratch_leave(&s);
 }
