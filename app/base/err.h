@@ -7,7 +7,9 @@ struct err {
 };
 
 /* Formats the reason into err and returns -1, so that a failing function can
- * end with `return err_set(err, ...)`. err may be NULL. Never allocates. */
+ * end with `return err_set(err, ...)`. What is too long loses its middle; line
+ * breaks in it become spaces. err may be NULL; its own text may be an argument.
+ * Never allocates. */
 int err_set(struct err *err, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
