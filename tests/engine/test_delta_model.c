@@ -82,19 +82,19 @@ static void check_golden(const char *name, bool gpu, uint32_t chunk)
     whole_close(&w);
 }
 
+/* Each model with both, in one pass with the one and in several with the other. */
 static void test_golden_whole(void)
 {
-    for (int i = 0; i < 3; i++)
-        for (int gpu = 0; gpu < 2; gpu++)
-            check_golden(names[i], gpu, 150);
+    check_golden(names[0], true, 150);
+    check_golden(names[1], true, 150);
+    check_golden(names[2], false, 150);
 }
 
 static void test_golden_in_passes(void)
 {
-    check_golden(names[0], false, 2);
-    check_golden(names[2], true, 31);
+    check_golden(names[0], false, 9);
     check_golden(names[1], false, 33);
-    check_golden(names[0], true, 65);
+    check_golden(names[2], true, 65);
 }
 
 /* The steps really are other ones: logits differ from those of single tokens,
