@@ -71,7 +71,7 @@ refused extra_argument 2 'too many arguments' ls all
 refused show_nothing 1 'no conversation yet' show last
 refused show_unknown 1 'no conversation 7' show 7
 refused show_no_number 1 'is no conversation' show seven
-refused export_format 1 'md or json' export --format pdf 1
+refused export_format 1 'md, json or text' export --format pdf 1
 refused import_missing 1 'No such file' import "$scratch/none.json"
 echo '{"format":"tern-conversation","version":1,"messages":[{}]}' >"$scratch/bad.json"
 refused import_bad 1 'message 1' import "$scratch/bad.json"
