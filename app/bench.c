@@ -122,15 +122,20 @@ static int decode_run(struct bench *b, double *tps, struct err *err)
     return 0;
 }
 
-static int warm_up(struct bench *b, bool prefill, struct err *err)
+static int run_once(struct bench *b, bool prefill, struct err *err)
 {
     double tps, ttft_ms;
-    uint64_t from = clock_ns();
-    do {
-        if ((prefill ? prefill_run(b, &tps, &ttft_ms, err) : decode_run(b, &tps, err)) <
-            0)
+    return prefill ? prefill_run(b, &tps, &ttft_ms, err) : decode_run(b, &tps, err);
+}
+
+/* The first run compiles the kernels; it does not count as time. */
+static int warm_up(struct bench *b, bool prefill, struct err *err)
+{
+    if (run_once(b, prefill, err) < 0)
+        return -1;
+    for (uint64_t from = clock_ns(); seconds_since(from) < 1;)
+        if (run_once(b, prefill, err) < 0)
             return -1;
-    } while (seconds_since(from) < 1);
     return 0;
 }
 
