@@ -71,7 +71,7 @@ screen | head -n 21 >"$scratch/before"
 mux send-keys -t chat C-d
 await 'status 0'
 result leaves $?
-say "clear; $TERN -c last; echo status \$?"
+say "clear; $TERN --temp 0 -c last; echo status \$?"
 await 'Paris. The city' && idle
 screen | head -n 21 >"$scratch/after"
 diff "$scratch/before" "$scratch/after" | sed 's/^/# /'
