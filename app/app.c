@@ -401,6 +401,9 @@ static int intent_do(struct app *a, const struct ui_intent *in, struct err *err)
         return 0;
     case UI_EDIT:
         return keep_text(a, text, conversation_edit(c, in->id, text, strlen(text), err));
+    case UI_EDITING:
+        conversation_editing(c, in->id);
+        return 0;
     case UI_COMMAND:
         return keep_text(a, text, command(a, text, err));
     case UI_MODELS:
@@ -453,7 +456,8 @@ static void intent_handle(struct app *a, struct ui_intent *in)
     bool acts = in->kind != UI_NONE && in->kind != UI_REDRAW;
     if (acts) {
         conversation_notice(a->c, NULL);
-        a->chats_changed = a->chats_changed || in->kind != UI_SEARCH;
+        a->chats_changed =
+            a->chats_changed || (in->kind != UI_SEARCH && in->kind != UI_EDITING);
     }
     if (intent_do(a, in, &err) < 0)
         conversation_notice(a->c, "%s", err.text);

@@ -9,7 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { READ_WORTH = 32 /* tokens from which on a rate means something */ };
+enum {
+    READ_WORTH = 32,      /* tokens from which on a rate means something */
+    UNKNOWN_WORTH = 2000, /* that may take a while at any rate */
+};
 
 /* ---- back and forth --------------------------------------------------------- */
 
@@ -120,21 +123,60 @@ int conversation_set_system(struct conversation *c, const char *text, struct err
     return rc < 0 ? -1 : conversation_show(c, c->chat.id, err);
 }
 
-struct reading conversation_reading(const struct conversation *c, size_t keep)
+/* ---- what it costs ----------------------------------------------------------- */
+
+/* Tokens a second that were read of late in this conversation, 0: not known. */
+static double reading_rate(const struct conversation *c)
 {
-    struct reading r = { 0 };
     double rate = 0;
     for (size_t i = 0; i < c->path.len; i++) {
         const struct message *m = &c->path.v[i];
         if (m->stats.evaluated_tokens >= READ_WORTH && m->stats.prefill_tps > 0)
             rate = m->stats.prefill_tps;
+    }
+    return rate;
+}
+
+struct reading conversation_reading(const struct conversation *c, size_t keep)
+{
+    struct reading r = { 0 };
+    double rate = reading_rate(c);
+    for (size_t i = keep; i < c->path.len; i++) {
+        const struct message *m = &c->path.v[i];
         /* A text that was never read: some four bytes are a token. */
-        if (i >= keep)
-            r.tokens += m->n_ids ? m->n_ids : m->text_bytes / 4;
+        r.tokens += m->n_ids ? m->n_ids : m->text_bytes / 4;
     }
     if (rate > 0)
         r.seconds = (double)r.tokens / rate;
     return r;
+}
+
+void conversation_editing(struct conversation *c, int64_t id)
+{
+    struct prompt p = { 0 };
+    size_t at;
+    if (c->phase != MODEL_READY || conversation_busy(c) ||
+        path_find(c, id, &at, NULL) < 0 || c->path.v[at].role != ROLE_USER)
+        return;
+    const struct prompt_style style = generate_style(c);
+    if (prompt_compose(&p, c->model, c->path.v, at + 1, &style, NULL) == 0)
+        worker_measure(c->worker, id, &p.ids);
+    prompt_release(&p);
+}
+
+void conversation_measured(struct conversation *c, const struct worker_event *e)
+{
+    double rate = reading_rate(c);
+    uint64_t again = e->total - e->reused;
+    size_t at;
+    if (conversation_busy(c) || path_find(c, e->keep_id, &at, NULL) < 0)
+        return;
+    if (rate > 0 && (double)again > rate)
+        conversation_notice(c, "sending this reads %llu tokens again, some %.0f s",
+                            (unsigned long long)again, (double)again / rate);
+    else if (rate <= 0 && again >= UNKNOWN_WORTH)
+        conversation_notice(c, "sending this reads %llu tokens again",
+                            (unsigned long long)again);
 }
 
 /* ---- going on ---------------------------------------------------------------- */

@@ -65,7 +65,7 @@ struct conversation {
     char *keep_root;     /* folder of kept timelines (prefix.h), NULL: none are */
     uint64_t keep_bytes; /* that they may take */
     bool keeping;        /* one is being written */
-    char *last_command;    /* that was given just before, or NULL (slash.h) */
+    char *last_command;  /* that was given just before, or NULL (slash.h) */
     char *notice;        /* for the user, one line, or NULL */
 };
 
@@ -130,6 +130,9 @@ struct reading {
     double seconds; /* as fast as of late; 0: not known */
 };
 struct reading conversation_reading(const struct conversation *c, size_t keep);
+/* A new version of a message is being written: a notice comes if sending that will
+ * read so much again that it takes a while. */
+void conversation_editing(struct conversation *c, int64_t id);
 
 /* ---- more -------------------------------------------------------------------- */
 

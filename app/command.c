@@ -40,7 +40,8 @@ static const struct command commands[] = {
       "print the token ids of a text or of standard input", cmd_tokenize },
     { "info", "[MODEL]", 0, 1, B(MODEL) | B(CTX),
       "print what a model file holds and whether Tern runs it", cmd_info },
-    { "devices", "", 0, 0, B(DEVICE) | B(TEST), "list the Vulkan devices", cmd_devices },
+    { "devices", "", 0, 0, B(DEVICE) | B(TEST) | B(BANDWIDTH),
+      "list the Vulkan devices", cmd_devices },
     { "completion", "bash|zsh|fish", 1, 1, 0, "print completions for a shell",
       cmd_completion },
     { "manual", "SECTION", 1, 1, 0, "", cmd_manual }, /* for the manual page */

@@ -92,6 +92,17 @@ static int test(const struct env *env, struct err *err)
     return rc;
 }
 
+/* ---- speed -------------------------------------------------------------------- */
+
+static int bandwidth(const struct env *env, struct err *err)
+{
+    double speed;
+    if (device_bandwidth((int)env->opt.device, &speed, err) < 0)
+        return -1;
+    out_printf("device %lld reads %.1f GB/s\n", (long long)env->opt.device, speed * 1e-9);
+    return 0;
+}
+
 /* ---- the command ------------------------------------------------------------- */
 
 int cmd_devices(struct env *env, struct err *err)
@@ -109,10 +120,11 @@ int cmd_devices(struct env *env, struct err *err)
         out_printf(chosen >= 0 ? "* is used unless --device names another\n"
                                : "none of them can run a model\n");
     free(list);
-    if (rc == 0 && chosen >= 0 && env->opt.test) {
-        if (env->opt.device <= 0)
-            env->opt.device = chosen + 1;
+    if (chosen >= 0 && env->opt.device <= 0)
+        env->opt.device = chosen + 1;
+    if (rc == 0 && chosen >= 0 && env->opt.bandwidth)
+        rc = bandwidth(env, err);
+    if (rc == 0 && chosen >= 0 && env->opt.test)
         rc = test(env, err);
-    }
     return rc == 0 && chosen < 0 ? EXIT_FAILED : rc;
 }

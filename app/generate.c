@@ -319,6 +319,9 @@ bool conversation_event(struct conversation *c, const struct worker_event *e)
     case EVENT_RESTORED:
         prefix_event(c, e);
         return false;
+    case EVENT_MEASURED:
+        conversation_measured(c, e);
+        break;
     case EVENT_PREFILL:
         answer_event(&c->answer, e, now);
         break;

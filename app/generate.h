@@ -16,6 +16,8 @@ void generate_start(struct conversation *c, const struct message *path, size_t n
                     struct prompt *p);
 /* How the branch is written down now, as the settings say. Only in MODEL_READY. */
 struct prompt_style generate_style(const struct conversation *c);
+/* EVENT_MEASURED (branch.c). */
+void conversation_measured(struct conversation *c, const struct worker_event *e);
 /* Reads the shown branch again (chat.c). */
 int conversation_reload(struct conversation *c, struct err *err);
 

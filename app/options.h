@@ -66,6 +66,8 @@
     X(SPECIAL, "special", 0, FLAG, special, NULL,                                       \
       "control-token text becomes control tokens")                                      \
     X(TEST, "test", 0, FLAG, test, NULL, "test every kernel on the device")             \
+    X(BANDWIDTH, "bandwidth", 0, FLAG, bandwidth, NULL,                                 \
+      "measure how fast the device reads its memory")                                   \
     X(HELP, "help", 'h', FLAG, help, NULL, "this help")                                 \
     X(VERSION, "version", 0, FLAG, version, NULL, "the program's version")
 
@@ -76,7 +78,8 @@ enum option_id { OPTIONS(OPTION_ROW) OPTIONS_N };
 
 struct options {
     const char *model, *chat, *system, *format, *ids, *dump;
-    bool new_chat, json, quiet, incognito, validate, no_thinking, special, profile, test, help, version;
+    bool bandwidth, new_chat, json, quiet, incognito, validate, no_thinking, special,
+        profile, test, help, version;
     int64_t count, top_k, ctx, device, prompt, depth, runs, top; /* -1: not given */
     double temperature, top_p, min_p;                            /* -1: not given */
     double repeat_penalty, presence_penalty, frequency_penalty;  /* NAN: not given */

@@ -31,6 +31,7 @@ struct request {
     struct generation *generation; /* malloced: else, generate */
     struct generation *restore;    /* malloced: else, fetch that timeline */
     struct generation *settle;     /* malloced: else, make the timeline this */
+    struct generation *measure;    /* malloced: else, tell what is evaluated of it */
     int64_t write_id;              /* else, write the timeline of this */
     int64_t forget_id;             /* else, remove what is kept of this */
 };
@@ -250,6 +251,18 @@ static void timelines_forget(struct worker *w, int64_t keep_id)
         note_post(w, "a kept timeline stays", err.text);
 }
 
+static void prompt_measure(struct worker *w, const struct generation *g)
+{
+    const size_t n = g->ids.len;
+    mailbox_post(w->events,
+                 &(struct worker_event){
+                     .kind = EVENT_MEASURED,
+                     .keep_id = g->keep_id,
+                     .total = n,
+                     .reused = w->session ? session_reusable(w->session, g->ids.v, n) : 0,
+                 });
+}
+
 /* ---- generating ---------------------------------------------------------- */
 
 struct run {
@@ -461,6 +474,8 @@ static void request_release(struct request *q)
         generation_close(q->restore);
     if (q->settle)
         generation_close(q->settle);
+    if (q->measure)
+        generation_close(q->measure);
 }
 
 static void request_run(struct worker *w, const struct request *q)
@@ -476,6 +491,8 @@ static void request_run(struct worker *w, const struct request *q)
         timeline_restore(w, q->restore);
     else if (!quit && q->settle)
         timeline_settle(w, q->settle);
+    else if (!quit && q->measure)
+        prompt_measure(w, q->measure);
     else if (!quit && q->generation)
         generation_run(w, q->generation);
 }
@@ -630,6 +647,15 @@ void worker_settle(struct worker *w, struct tokens *ids)
     own->ids = *ids;
     *ids = (struct tokens){ 0 };
     request_post(w, (struct request){ .settle = own });
+}
+
+void worker_measure(struct worker *w, int64_t id, struct tokens *ids)
+{
+    struct generation *own = mem_zalloc(sizeof *own);
+    own->ids = *ids;
+    own->keep_id = id;
+    *ids = (struct tokens){ 0 };
+    request_post(w, (struct request){ .measure = own });
 }
 
 void worker_keep(struct worker *w, int64_t keep_id)

@@ -23,8 +23,8 @@ struct worker_params {
     int device; /* as in engine_params */
     enum math_path math;
     bool validate;
-    uint32_t ctx_tokens;   /* 0: as session_open chooses; at most the model's */
-    const char *keep_root; /* folder of kept timelines (keep.h), NULL: none are */
+    uint32_t ctx_tokens;       /* 0: as session_open chooses; at most the model's */
+    const char *keep_root;     /* folder of kept timelines (keep.h), NULL: none are */
     const char *tested_folder; /* as in engine_params; both must outlive the worker */
     bool tested_read_only;
 };
@@ -38,10 +38,10 @@ struct generation {
     } marks;
     struct sampler_params sampler;
     struct stop_list stops; /* texts that end the answer; taken over */
-    int64_t keep_id;     /* the conversation, whose timeline is read from disk before
-                          * the answer; 0: it is not */
-    uint32_t max_tokens; /* 0: as many as the context holds */
-    uint64_t asked_ns;   /* clock_ns of the user's request */
+    int64_t keep_id;        /* the conversation, whose timeline is read from disk before
+                             * the answer; 0: it is not */
+    uint32_t max_tokens;    /* 0: as many as the context holds */
+    uint64_t asked_ns;      /* clock_ns of the user's request */
 };
 
 enum worker_event_kind {
@@ -54,6 +54,8 @@ enum worker_event_kind {
     EVENT_KEPT,     /* keep_id; written, NULL: there was nothing to write */
     EVENT_RESTORED, /* keep_id; done: tokens that came from disk, 0: none did, but
                      * files were removed */
+    EVENT_MEASURED, /* keep_id: the id that was given; total: tokens; reused: those
+                     * that need not be evaluated */
     EVENT_DONE,     /* state, stats; text: the reason if state is FAILED; at_stop: a
                      * stop text ended it, and ids are what the sampled ones become */
 };
@@ -94,6 +96,8 @@ void worker_restore(struct worker *w, int64_t keep_id, struct tokens *ids);
 /* Makes the timeline equal these ids (taken over) as far as time allows: a
  * worker_generate or worker_load that comes meanwhile stops it. */
 void worker_settle(struct worker *w, struct tokens *ids);
+/* Finds how much of a prompt (ids, taken over) is evaluated; ends in EVENT_MEASURED. */
+void worker_measure(struct worker *w, int64_t id, struct tokens *ids);
 /* Writes the timeline of the conversation that was answered last to disk; ends in
  * EVENT_KEPT. A worker_generate or worker_load that comes meanwhile stops it. */
 void worker_keep(struct worker *w, int64_t keep_id);

@@ -137,6 +137,11 @@ typedef void device_test_fn(void *arg, const char *kernel, double error, double 
  * failed. */
 int device_test(int device, device_test_fn *each, void *arg, struct err *err);
 
+/* Measures how fast a device (as engine_params.device) reads its own memory: the
+ * best of half a second of runs over a buffer that no cache holds. Takes the
+ * device to itself; the sum of what was read is checked. */
+int device_bandwidth(int device, double *bytes_per_second, struct err *err);
+
 /* ---- engine ------------------------------------------------------------ */
 
 enum math_path { MATH_AUTO, MATH_INT8, MATH_FLOAT };
@@ -256,6 +261,8 @@ enum { PROFILE_MAX_KINDS = 48 };
  * before the first such pass. */
 int session_profile(struct session *s, enum profile_pass pass, struct step_time *out,
                     size_t *n, struct err *err);
+/* How many tokens of a prompt session_sync would find evaluated already. */
+size_t session_reusable(const struct session *s, const int32_t *ids, size_t n);
 /* Tokens in the timeline (the pending one included), and their ids. */
 size_t session_tokens(const struct session *s, const int32_t **ids);
 /* Host bytes that state snapshots use now. */

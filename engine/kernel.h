@@ -86,6 +86,9 @@
     /* 1 residual stream, changed in place  2 norm weight  3 signs  4, 5, 6     \
      * planes as EMBED makes them  7 not used. Spec 1: int8 path */            \
     X(UNROTATE, unrotate, 8, 1u << 1 | 7u << 4, struct push_rotate)            \
+    /* 1 uvec4[units]  2 uint, added to: the sum of their words.               \
+     * Grid: (any, 1, 1) */                                                     \
+    X(READ, read, 3, 1u << 2, struct push_read)                                \
     /* 1 selection  2 groups, see push_group, with room for pairs / tile tokens  \
      * + experts tiles. Spec 1: slots, 2: tokens a tile. Grid: (1, 1, 1) */     \
     X(GROUP, group, 3, 1u << 2, struct push_group)                             \

@@ -173,6 +173,17 @@ static size_t common_prefix(const struct tokens *t, const int32_t *ids, size_t n
     return i;
 }
 
+size_t session_reusable(const struct session *s, const int32_t *ids, size_t n)
+{
+    size_t keep = n ? common_prefix(&s->ids, ids, n - 1) : 0, best = 0;
+    if (keep >= s->evaluated || session_rewinds(s))
+        return keep < s->evaluated ? keep : s->evaluated;
+    for (size_t i = 0; i < s->n_snapshots; i++)
+        if (s->snapshots[i].pos <= keep)
+            best = s->snapshots[i].pos;
+    return best;
+}
+
 /* Cuts the timeline back to what it shares with ids[0, n), at most n - 1
  * tokens of which stay evaluated. */
 static int rewind_to(struct session *s, const int32_t *ids, size_t n, struct err *err)

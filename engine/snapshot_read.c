@@ -305,22 +305,14 @@ static enum outcome points_try(struct reading *r)
     return READ_BAD;
 }
 
-/* Where session_sync would go on without any file; *kept: the rows that are
- * right already. */
-static size_t reachable(const struct session *s, const struct session_read_params *p,
-                        size_t *kept)
+/* How many rows are right already. */
+static size_t rows_kept(const struct session *s, const struct session_read_params *p)
 {
-    size_t common = 0, best = 0;
+    size_t common = 0;
     while (common < s->evaluated && common < p->n - 1 &&
            s->ids.v[common] == p->ids[common])
         common++;
-    *kept = common;
-    if (common == s->evaluated || session_rewinds(s))
-        return common;
-    for (size_t i = 0; i < s->n_snapshots; i++)
-        if (s->snapshots[i].pos <= common)
-            best = s->snapshots[i].pos;
-    return best;
+    return common;
 }
 
 static size_t larger(size_t a, size_t b)
@@ -337,8 +329,8 @@ static size_t piece_bytes(const struct reading *r)
 
 static enum outcome read_all(struct reading *r)
 {
-    size_t above = reachable(r->s, r->p, &r->kept);
-    points_find(r, above);
+    r->kept = rows_kept(r->s, r->p);
+    points_find(r, session_reusable(r->s, r->p->ids, r->p->n));
     if (!r->n_points)
         return READ_DONE;
     int rc = kv_file_open(&r->kv, r->kv_path, false, &r->id, &r->why);

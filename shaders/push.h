@@ -70,6 +70,11 @@ struct push_half {
     uint vectors;     /* a token */
 };
 
+/* A buffer read for its speed. */
+struct push_read {
+    uint units;       /* of 16 bytes */
+};
+
 /* The products of a chunk with its experts: what they share of the work. Words
  * of `groups`: how many tiles; from GROUP_HEAD on for each expert, first pair in
  * the list, pairs; from list_at on the list, of token * slots + slot. */

@@ -16,6 +16,7 @@ $(foreach f,$(FORMATS),$(foreach e,store swiglu,\
     $(call expert_tile,plain,$(f),$(e)) $(call expert_tile,matrix,$(f),$(e),-DMATRIX)))
 $(eval $(call variant,group,group,))
 $(eval $(call variant,combine,combine,))
+$(eval $(call variant,read,read,))
 $(eval $(call variant,to_half,to_half,))
 $(eval $(call variant,router,product,-DFORMAT_f32 -DACT_stream -DEPILOGUE_store))
 $(eval $(call variant,select,select,))

@@ -362,6 +362,11 @@ bool core_next(struct core *c, int64_t now_ms, struct ui_intent *out)
         c->save_path = NULL;
         buf_truncate(&c->clipboard, 0);
     }
+    if (out->kind == UI_NONE && c->editing != c->edit_told) {
+        c->edit_told = c->editing;
+        if (c->editing)
+            *out = (struct ui_intent){ .kind = UI_EDITING, .id = c->editing };
+    }
     if (out->kind == UI_NONE && c->attaching) {
         c->attaching = false;
         input_attach_next(c, out);
@@ -375,7 +380,8 @@ bool core_next(struct core *c, int64_t now_ms, struct ui_intent *out)
 
 int core_timeout_ms(const struct core *c, int64_t now_ms)
 {
-    if (c->saving || (c->stale && c->keys.at < c->keys.in.len))
+    if (c->saving || c->editing != c->edit_told ||
+        (c->stale && c->keys.at < c->keys.in.len))
         return 0;
     return decode_timeout_ms(&c->keys, now_ms);
 }

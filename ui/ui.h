@@ -103,6 +103,7 @@ void ui_draw(struct ui *ui, const struct ui_model *m);
     X(PIN)        /* id: chat, to be pinned, or not any more if it is */            \
     X(REGENERATE) /* id: the assistant message */                                   \
     X(EDIT)       /* id: the user message, text: its new version */                 \
+    X(EDITING)    /* id: a new version of this is being written now */              \
     X(SIBLING)    /* id: message, delta: -1 or +1 */                                \
     X(SEARCH)     /* text: words; answer with ui_set_hits */                        \
     X(MODELS)     /* ui_model.files are wanted */                                   \

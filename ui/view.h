@@ -106,6 +106,7 @@ struct core {
     int64_t interrupt_ms; /* last Ctrl+C on an empty input */
     char notice[160];     /* the UI's own, until the next key */
     int64_t editing;      /* message that the input is a new version of */
+    int64_t edit_told;    /* of which the caller knows */
     int64_t edit_wanted;  /* message whose text the next draw fetches, -1: the last */
     enum core_copy copy_wanted; /* the next draw fetches the text */
     size_t copy_back;           /* code blocks to go back from the last one */

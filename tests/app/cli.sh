@@ -161,6 +161,12 @@ fi
 grep -q '^[0-9]*\* ' "$out"
 result devices $?
 refused device_unknown 1 'no device 99' run --device 99 hi
+tern devices --bandwidth
+[ "$rc" -eq 0 ] && grep -qE '^device 1 reads [0-9]+\.[0-9] GB/s$' "$out"
+result devices_bandwidth $?
+tern devices --bandwidth --device 99
+[ "$rc" -eq 1 ] && grep -q 'no device 99' "$err" && ! grep -q reads "$out"
+result devices_bandwidth_of_none $?
 tern devices --test --device 99
 [ "$rc" -eq 1 ] && grep -q 'no device 99' "$err" && grep -q '^[0-9]*\* ' "$out"
 result device_to_test_unknown $?

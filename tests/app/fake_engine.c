@@ -229,6 +229,12 @@ int device_list(struct device_info *out, size_t max, size_t *n, int *chosen,
     return 0;
 }
 
+int device_bandwidth(int device, double *bytes_per_second, struct err *err)
+{
+    (void)bytes_per_second;
+    return err_set(err, "device %d has no memory", device);
+}
+
 int device_test(int device, device_test_fn *each, void *arg, struct err *err)
 {
     (void)device;
@@ -361,11 +367,10 @@ int session_write(struct session *s, const struct session_write_params *p,
     return 0;
 }
 
-/* Where session_sync would begin to evaluate. */
-static size_t reachable(const struct session *s, const int32_t *ids, size_t n)
+size_t session_reusable(const struct session *s, const int32_t *ids, size_t n)
 {
     size_t common = 0, best = 0;
-    while (common < s->evaluated && common < n - 1 && s->ids.v[common] == ids[common])
+    while (common < s->evaluated && common + 1 < n && s->ids.v[common] == ids[common])
         common++;
     if (common == s->evaluated)
         return common;
@@ -380,7 +385,7 @@ int session_read(struct session *s, const struct session_read_params *p,
 {
     (void)err;
     *result = (struct session_read_result){ 0 };
-    const size_t above = reachable(s, p->ids, p->n);
+    const size_t above = session_reusable(s, p->ids, p->n);
     for (size_t n = p->n - 1; n > above && !result->tokens; n--) {
         char *path = timeline_path(p->dir, n);
         struct buf b = BUF_INIT;

@@ -27,6 +27,7 @@ say() { type "$1" && keys Enter; }
 tern() { HOME=$HOME "$FAKE" "$@"; } # beside the one on the screen
 see() { # REGEX: within 10 seconds
     local i
+    [ -z "$problems" ] || return 1 # the first one tells the most
     for i in $(seq 200); do
         screen | grep -qE -- "$1" && return 0
         sleep 0.05
@@ -34,9 +35,10 @@ see() { # REGEX: within 10 seconds
     fail "not on the screen: $1"$'\n'"$(screen | sed 's/^/#   |/')"
     return 1
 }
-not_see() { screen | grep -qE -- "$1" && fail "on the screen: $1"$'\n'"$(screen | sed 's/^/#   |/')"; return 0; }
+not_see() { [ -z "$problems" ] && screen | grep -qE -- "$1" && fail "on the screen: $1"$'\n'"$(screen | sed 's/^/#   |/')"; return 0; }
 gone() { # REGEX: within 10 seconds it is not there any more
     local i
+    [ -z "$problems" ] || return 1
     for i in $(seq 200); do
         screen | grep -qE -- "$1" || return 0
         sleep 0.05
@@ -151,6 +153,20 @@ t_edit_answer() {
     say 'one'; see '^wrong'
     keys M-Up M-e; see 'edit> wrong'; keys C-u; say 'right'; see '^right'; see 'version 2 of 2'
     see ready; say 'two'; see '^next'
+    keys C-d; left
+}
+
+# Far back, in a conversation whose state another one has pushed out.
+t_edit_cost() {
+    shell 80 24 FAKE_PREFILL_US=8000 "FAKE_ANSWERS='first|second'"
+    start --incognito # nothing comes back from disk
+    say 'a question that is long enough to be worth it, and its answer too, whatever'; see '^first'; see ready
+    say 'and a second one that is not much shorter either'; see '^second'; see ready
+    keys M-e; see '^edit> and a second'; sleep 0.3; not_see 'again'; keys Escape
+    keys C-n; say 'elsewhere'; see '^second'; see ready
+    keys C-o; see "^   a question"; keys Down Enter; see '^first'
+    keys M-e; see '^edit> and a second'; see 'sending this reads 1[0-9]+ tokens again, some 1 s'
+    keys C-u; say 'short'; see 'version 2 of 2'
     keys C-d; left
 }
 

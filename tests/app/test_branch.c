@@ -226,5 +226,45 @@ static void test_continue_edited(void)
     bench_close(&b);
 }
 
+/* What it takes to read an edited message is told when the editing begins, if it
+ * takes longer than a second. */
+static void test_editing_cost(void)
+{
+    static const char *const long_text =
+        "a message that takes its time, as there are a hundred and twenty letters of it "
+        "or even more, so that a rate comes of it.";
+    struct bench b;
+    bench_open(&b);
+    fake.prefill_s = 0.004;
+    say(&b, long_text);
+    say(&b, long_text);
+    say(&b, long_text);
+    int64_t chat = b.c.chat.id, last = message_at(&b, 4)->id;
+    conversation_notice(&b.c, NULL);
+    conversation_editing(&b.c, last);
+    conversation_editing(&b.c, message_at(&b, 1)->id); /* an answer is not read yet */
+    conversation_editing(&b.c, 12345);
+    pump(&b);
+    CHECK(!b.c.notice);
+    /* Another conversation has the timeline now. */
+    REQUIRE(conversation_show(&b.c, 0, &b.err) == 0);
+    say(&b, "elsewhere");
+    REQUIRE(conversation_show(&b.c, chat, &b.err) == 0);
+    conversation_notice(&b.c, NULL);
+    conversation_editing(&b.c, last);
+    PUMP_UNTIL(&b, b.c.notice);
+    CHECK(strstr(b.c.notice, "sending this reads 38"));
+    CHECK(strstr(b.c.notice, "tokens again, some 2 s"));
+    REQUIRE(conversation_edit(&b.c, last, "short", 5, &b.err) == 0);
+    PUMP_UNTIL(&b, !conversation_busy(&b.c));
+    /* From its start on, as it was said: nothing is read twice. */
+    CHECK(message_at(&b, 5)->stats.reused_tokens < 8);
+    conversation_notice(&b.c, NULL);
+    conversation_editing(&b.c, message_at(&b, 4)->id);
+    pump(&b);
+    CHECK(!b.c.notice);
+    bench_close(&b);
+}
+
 TEST_MAIN(T(test_undo_redo), T(test_undo_all), T(test_fork), T(test_edit_answer),
-          T(test_system), T(test_continue), T(test_continue_edited))
+          T(test_system), T(test_continue), T(test_continue_edited), T(test_editing_cost))

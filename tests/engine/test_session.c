@@ -206,6 +206,7 @@ static void test_rewind_equals_fresh(void)
     } edits[] = { { 120, 100 }, { 70, 64 }, { 64, 64 }, { 21, 20 }, { 5, 0 } };
     for (size_t i = 0; i < sizeof edits / sizeof *edits; i++) {
         ids[edits[i].edit] ^= 1;
+        CHECK(session_reusable(s, ids, LONG) == edits[i].reused);
         OK(session_sync(s, ids, LONG, NULL, &r, &err), &err);
         if (r.reused != edits[i].reused)
             printf("# edit at %zu: reused %zu\n", edits[i].edit, r.reused);
