@@ -156,20 +156,6 @@ t_edit_answer() {
     keys C-d; left
 }
 
-# Far back, in a conversation whose state another one has pushed out.
-t_edit_cost() {
-    shell 80 24 FAKE_PREFILL_US=8000 "FAKE_ANSWERS='first|second'"
-    start --incognito # nothing comes back from disk
-    say 'a question that is long enough to be worth it, and its answer too, whatever'; see '^first'; see ready
-    say 'and a second one that is not much shorter either'; see '^second'; see ready
-    keys M-e; see '^edit> and a second'; sleep 0.3; not_see 'again'; keys Escape
-    keys C-n; say 'elsewhere'; see '^second'; see ready
-    keys C-o; see "^   a question"; keys Down Enter; see '^first'
-    keys M-e; see '^edit> and a second'; see 'sending this reads 1[0-9]+ tokens again, some 1 s'
-    keys C-u; say 'short'; see 'version 2 of 2'
-    keys C-d; left
-}
-
 # What a change of the system prompt costs is said before it is paid.
 t_system() {
     shell 80 24 FAKE_PREFILL_US=20000 "FAKE_ANSWERS='first'"
