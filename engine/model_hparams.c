@@ -199,7 +199,7 @@ static uint32_t first_nextn_block(const struct gguf *g, uint32_t n_block)
 /* What follows from the other numbers where the file does not say it. */
 static int fill_heads(struct hparams *hp, struct err *err)
 {
-    if (!hp->head_dim && hp->n_embd % hp->n_head)
+    if (!hp->n_head || (!hp->head_dim && hp->n_embd % hp->n_head))
         return err_set(err, "%u values cannot be shared by %u heads; the file is damaged",
                        hp->n_embd, hp->n_head);
     if (!hp->head_dim)

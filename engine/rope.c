@@ -42,7 +42,7 @@ void rope_frequencies(const struct rope_scaling *s, double base, uint32_t pairs,
 void rope_turns(const struct rope_scaling *s, const double *frequencies, uint32_t pairs,
                 uint32_t position, float *out)
 {
-    double size = s->factor > 0 ? s->magnitude * (1 + 0.1 * log(s->factor)) : 1;
+    double size = s->factor > 0 ? s->magnitude * (1 + 0.1 * log((double)s->factor)) : 1;
     for (uint32_t i = 0; i < pairs; i++) {
         double angle = position * frequencies[i];
         out[2 * i] = (float)(size * cos(angle));

@@ -86,7 +86,10 @@ struct gpu_span rig_span(struct rig *r, const void *data, uint64_t bytes)
 {
     uint32_t at = r->n_buffers;
     rig_buffer(r, data, bytes);
-    return r->rc < 0 ? (struct gpu_span){ 0 } : gpu_span_all(&r->buffers[at]);
+    struct gpu_span span = { 0 };
+    if (r->rc == 0)
+        span = gpu_span_all(&r->buffers[at]);
+    return span;
 }
 
 void rig_run(struct rig *r)

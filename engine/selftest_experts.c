@@ -181,8 +181,9 @@ static void down_check(const struct mixture *x, struct rig *r,
     rig_read(r, &r->session.scratch.proj, shared, sizeof shared);
     for (uint32_t t = 0; t < TOKENS; t++) {
         struct ref_planes h[SLOTS];
-        int8_t q[SLOTS][WIDTH];
-        float f[SLOTS][WIDTH], s[SLOTS][WIDTH / 16], ss[SLOTS][WIDTH / 32];
+        int8_t q[SLOTS][WIDTH] = { { 0 } };
+        float f[SLOTS][WIDTH] = { { 0 } }, s[SLOTS][WIDTH / 16] = { { 0 } },
+              ss[SLOTS][WIDTH / 32] = { { 0 } };
         for (int i = 0; i < SLOTS; i++) {
             h[i] = (struct ref_planes){ q[i], f[i], s[i], ss[i] };
             ref_planes(hidden + (t * SLOTS + (uint32_t)i) * WIDTH, NULL, WIDTH, x->int8,

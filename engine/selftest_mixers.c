@@ -267,7 +267,7 @@ static void cache_read(struct rig *r, const struct attention *a,
                        const struct gpu_buffer *b, float *to)
 {
     enum { N = TOKENS * KV_HEADS * HEAD };
-    uint16_t halves[N];
+    uint16_t halves[N] = { 0 };
     rig_read(r, b, a->f32 ? (void *)to : halves, N * (a->f32 ? 4 : 2));
     for (int i = 0; i < N && !a->f32; i++)
         to[i] = quant_f16_to_f32(halves[i]);

@@ -211,7 +211,7 @@ void db_wait_for_others(struct store *st)
 
 bool db_empty_log(struct store *st)
 {
-    sqlite3_stmt *stmt;
+    sqlite3_stmt *stmt = NULL;
     bool emptied = false;
     st->wait_ms = 0;
     if (db_prepare(st, "PRAGMA wal_checkpoint(TRUNCATE)", &stmt, NULL) == 0) {

@@ -14,7 +14,7 @@ static void store(struct err *err, char *text)
     size_t n = strlen(text);
     if (n > most) {
         size_t tail = most - HEAD - 3;
-        memcpy(text + HEAD, "...", 3);
+        memset(text + HEAD, '.', 3);
         memmove(text + HEAD + 3, text + n - tail, tail);
         n = most;
     }

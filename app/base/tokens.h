@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 
+#include <assert.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -21,6 +22,7 @@ static inline void tokens_add(struct tokens *t, const int32_t *ids, size_t n)
         t->v = mem_regrow(t->v, cap, sizeof *t->v);
         t->cap = cap;
     }
+    assert(!n || t->v);
     if (n)
         memcpy(t->v + t->len, ids, n * sizeof *ids);
     t->len += n;

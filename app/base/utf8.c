@@ -95,7 +95,7 @@ bool utf8_valid(const char *s, size_t n)
 
 size_t utf8_grapheme_next(const char *s, size_t n, size_t at)
 {
-    uint32_t cp, next;
+    uint32_t cp = 0, next;
     utf8proc_int32_t state = 0;
     if (at >= n)
         return n;
