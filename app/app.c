@@ -141,6 +141,8 @@ static void draw(struct app *a, uint64_t now_ns)
     setup_describe(a->c, &setup);
     m.setup = buf_cstr(&setup);
     m.messages = conversation_messages(a->c, &m.n_messages);
+    m.waiting = a->c->path.len && a->c->waiting_leaf &&
+                a->c->path.v[a->c->path.len - 1].id == a->c->waiting_leaf;
     ui_draw(a->ui, &m);
     buf_release(&setup);
     a->drawn_ns = now_ns;

@@ -33,9 +33,33 @@ static void draw_title(struct core *c, const struct ui_model *m, struct rect r)
     buf_release(&b);
 }
 
-/* The rule between body and input carries a notice on the left and the count
- * of unseen lines on the right. Without a rule they cover the body's last row,
- * while there is something to tell. */
+static bool answering(const struct ui_model *m)
+{
+    enum ui_phase p = m->status.phase;
+    return p == PHASE_PREFILL || p == PHASE_DECODE || (p == PHASE_LOADING && m->waiting);
+}
+
+/* What Enter does with what is in the input. */
+static void enter_hint(const struct core *c, bool busy, struct buf *out)
+{
+    const struct buf *text = &c->editor.text;
+    if (c->view != &chat_view)
+        return;
+    if (c->editing) {
+        buf_printf(out, "editing: Enter %s a new version, Esc leaves the old one",
+                   c->edits_answer ? "keeps" : "sends");
+    } else if (text->len && text->v[0] == '/') {
+        buf_str(out, "Enter runs a command, Tab completes it");
+    } else if (text->len) {
+        buf_str(out, busy ? "Enter queues it, " : "Enter sends, ");
+        keymap_keys(&c->keymap, ACT_NEWLINE, 1, out);
+        buf_str(out, " breaks the line");
+    }
+}
+
+/* The rule between body and input carries a notice on the left, or else what Enter
+ * does, and the count of unseen lines on the right. Without a rule they cover the body's
+ * last row, while there is something to tell. */
 static void draw_rule(struct core *c, const struct ui_model *m)
 {
     struct rect r = c->layout.rule;
@@ -43,7 +67,14 @@ static void draw_rule(struct core *c, const struct ui_model *m)
     bool shown = !c->view->title; /* the conversation is */
     size_t unseen = shown ? c->transcript.new_lines : 0;
     const char *notice = c->notice[0] ? c->notice : m->notice ? m->notice : "";
+    uint16_t style = STYLE_NOTICE;
     sanitize_line(&left, notice, strlen(notice));
+    if (!left.len && r.rows > 0) {
+        enter_hint(c, answering(m), &left);
+        if ((int)utf8_width(buf_cstr(&left), left.len) > r.cols)
+            buf_truncate(&left, 0);
+        style = STYLE_DIM;
+    }
     if (unseen > 0)
         buf_printf(&right, "\xE2\x86\x93 %zu new line%s below (End)", unseen,
                    unseen == 1 ? "" : "s");
@@ -58,8 +89,7 @@ static void draw_rule(struct core *c, const struct ui_model *m)
         for (int col = r.col; col < end; col++)
             screen_str(&c->screen, span(r.row, col, end), "\xE2\x94\x80", STYLE_RULE);
     if (left.len > 0) {
-        int at = screen_put(&c->screen, span(r.row, r.col, end), left.v, left.len,
-                            STYLE_NOTICE);
+        int at = screen_put(&c->screen, span(r.row, r.col, end), left.v, left.len, style);
         screen_str(&c->screen, span(r.row, at, end), " ", STYLE_RULE);
     }
     if (right.len > 0 && mark > r.col)
@@ -94,14 +124,15 @@ static void draw_status(struct core *c, const struct ui_model *m, struct rect r)
 /* Keys come between draws, when no model is at hand. */
 static void note_model(struct core *c, const struct ui_model *m)
 {
-    c->generating = m->status.phase == PHASE_PREFILL || m->status.phase == PHASE_DECODE;
+    c->generating = answering(m);
     c->n_queued = m->n_queued;
     c->last_answer = c->last_versions = 0;
     c->selected_role = ROLE_COUNT;
     c->list.current = m->chat ? m->chat->id : 0;
     for (size_t i = m->n_messages, seen = 0; i-- > 0 && seen < 16; seen++) {
         const struct message *msg = &m->messages[i];
-        if (msg->role == ROLE_ASSISTANT && !c->last_answer)
+        bool unanswered = msg->role == ROLE_USER && seen == 0;
+        if ((msg->role == ROLE_ASSISTANT || unanswered) && !c->last_answer)
             c->last_answer = msg->id;
         if (msg->siblings > 1 && !c->last_versions)
             c->last_versions = msg->id;
@@ -141,9 +172,7 @@ static void fetch_edit(struct core *c, const struct ui_model *m)
         editor_remember(&c->editor, buf_cstr(&c->editor.text));
     input_set(c, msg->text);
     c->editing = msg->id;
-    core_notice(c, msg->role == ROLE_USER
-                       ? "editing: Enter sends a new version, Esc leaves the old one"
-                       : "editing: Enter keeps a new version, Esc leaves the old one");
+    c->edits_answer = msg->role != ROLE_USER;
 }
 
 static const struct message *copied_message(const struct core *c,

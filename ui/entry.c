@@ -50,6 +50,10 @@ static const char *state_mark(const struct message *m, const struct entry_look *
 {
     if (look->queued)
         return "[queued: sent after the answer; Up takes it back]";
+    if (look->waiting)
+        return "[answered as soon as there is a model]";
+    if (look->unanswered)
+        return "[no answer yet: /retry asks for one]";
     switch (m->state) {
     case STATE_PARTIAL:
         return look->live ? NULL : "[incomplete: the answer was interrupted]";
@@ -205,7 +209,8 @@ static void draw_fold(const struct entry *e, const struct message *m,
         status_number(&b, e->thinking_chars);
         buf_str(&b, e->thinking_chars == 1 ? " character" : " characters");
     }
-    buf_str(&b, look->thinking ? " (Ctrl+T folds)" : " (Ctrl+T shows)");
+    if (look->fold_key && *look->fold_key)
+        buf_printf(&b, " (%s %s)", look->fold_key, look->thinking ? "folds" : "shows");
     screen_put(s, at, b.v, b.len, STYLE_THINKING);
     buf_release(&b);
 }

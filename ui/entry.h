@@ -33,8 +33,10 @@ struct place {
 struct entry_look {
     int width;
     bool thinking, first, selected;
-    bool figures;      /* of every message, not only of the selected one */
-    bool live, queued; /* being written, not sent yet */
+    bool figures;             /* of every message, not only of the selected one */
+    bool live, queued;        /* being written, not sent yet */
+    bool unanswered, waiting; /* the last one, with nobody at it or for a model */
+    const char *fold_key;     /* what shows thinking text */
 };
 
 struct entry {

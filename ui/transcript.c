@@ -94,12 +94,15 @@ void transcript_find(struct transcript *t, int delta)
 static struct entry_look look_of(const struct pass *p, size_t i)
 {
     const struct message *m = &p->m->messages[i];
+    bool last = i + 1 + p->m->n_queued == p->m->n, asked = m->role == ROLE_USER;
     return (struct entry_look){
         .width = p->width,
         .thinking = p->t->thinking,
         .figures = p->t->figures,
-        .live =
-            p->m->live && i + 1 + p->m->n_queued == p->m->n && m->role == ROLE_ASSISTANT,
+        .live = last && p->m->live && m->role == ROLE_ASSISTANT,
+        .unanswered = last && asked && !p->m->live,
+        .waiting = last && asked && p->m->waiting,
+        .fold_key = p->m->fold_key,
         .queued = i + p->m->n_queued >= p->m->n,
         .first = i == 0,
         .selected = p->t->selected != 0 && p->t->selected == m->id,

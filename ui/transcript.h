@@ -54,7 +54,8 @@ struct transcript_model {
     int64_t chat_id;
     const struct message *messages;
     size_t n, n_queued;
-    bool live;
+    bool live, waiting;   /* ... or is to be, once there is a model */
+    const char *fold_key; /* what shows thinking text */
 };
 
 void transcript_init(struct transcript *t);

@@ -74,6 +74,7 @@ struct ui_model {
     const struct message *messages; /* the shown branch; the last one may grow */
     size_t n_messages;              /* between calls, its text only by appending */
     size_t n_queued;                /* of these, at the end: not sent yet */
+    bool waiting;                   /* the last one, for a model to answer it */
     const struct chat *chats;       /* the conversation list */
     size_t n_chats;
     struct ui_status status;
@@ -101,7 +102,7 @@ void ui_draw(struct ui *ui, const struct ui_model *m);
     X(RENAME)     /* id: chat, text: title */                                       \
     X(DELETE)     /* id: chat; already confirmed */                                 \
     X(PIN)        /* id: chat, to be pinned, or not any more if it is */            \
-    X(REGENERATE) /* id: the assistant message */                                   \
+    X(REGENERATE) /* id: the assistant message, or one of the user's without one */ \
     X(EDIT)       /* id: the user message, text: its new version */                 \
     X(EDITING)    /* id: a new version of this is being written now */              \
     X(SIBLING)    /* id: message, delta: -1 or +1 */                                \

@@ -107,6 +107,7 @@ struct core {
     char notice[160];     /* the UI's own, until the next key */
     int64_t editing;      /* message that the input is a new version of */
     int64_t edit_told;    /* of which the caller knows */
+    bool edits_answer;    /* it is none of the user's */
     int64_t edit_wanted;  /* message whose text the next draw fetches, -1: the last */
     enum core_copy copy_wanted; /* the next draw fetches the text */
     size_t copy_back;           /* code blocks to go back from the last one */
@@ -117,7 +118,7 @@ struct core {
     /* what keys must know of the last model */
     bool generating;
     size_t n_queued;
-    int64_t last_answer, last_versions; /* message ids, 0: none */
+    int64_t last_answer, last_versions; /* message ids, 0: none; or what lacks one */
     enum role selected_role;
     unsigned wants;   /* of core_want; the owner of the terminal acts */
     enum theme theme; /* for WANT_THEME */

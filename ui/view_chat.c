@@ -23,14 +23,19 @@ static void draw_welcome(struct core *c, struct rect r)
 
 static void draw(struct core *c, const struct ui_model *m, struct rect r)
 {
+    struct buf fold_key = BUF_INIT;
+    keymap_keys(&c->keymap, ACT_THINKING, 1, &fold_key);
     struct transcript_model tm = {
         .chat_id = m->chat ? m->chat->id : 0,
         .messages = m->messages,
         .n = m->n_messages,
         .n_queued = m->n_queued,
         .live = m->status.phase == PHASE_PREFILL || m->status.phase == PHASE_DECODE,
+        .waiting = m->waiting,
+        .fold_key = buf_cstr(&fold_key),
     };
     transcript_draw(&c->transcript, &tm, &c->screen, r);
+    buf_release(&fold_key);
     if (m->n_messages == 0)
         draw_welcome(c, r);
 }
@@ -163,7 +168,8 @@ static void escape(struct core *c, struct ui_intent *out)
     }
 }
 
-/* Answer again: the selected answer, else the last one. */
+/* Answer again: the selected answer, else the last one; or a question for the first
+ * time. */
 static void regenerate(struct core *c, struct ui_intent *out)
 {
     bool selected = c->transcript.selected && c->selected_role == ROLE_ASSISTANT;

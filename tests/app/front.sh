@@ -115,6 +115,25 @@ t_queue_kept() {
     keys C-d; left
 }
 
+# A question whose reading was cut off by the end of the program has no answer yet.
+t_no_answer_yet() {
+    local pid
+    shell 80 24 FAKE_PREFILL_US=100000 FAKE_CHUNK=2 "FAKE_ANSWERS='first'"
+    start
+    say 'one'; see 'reading'; not_see 'no answer'
+    pid=$(pgrep -P "$(mux list-panes -t chat -F '#{pane_pid}')" -f fake_tern)
+    kill -9 "$pid"; left 137
+    keys 'reset' Enter; sleep 0.5
+    start -c last; see '^\[no answer yet: /retry asks for one\]'
+    keys C-r; gone 'no answer yet'; see '^first'
+    keys C-d; left
+    # And one that waits for the model; it can be called off.
+    keys 'export FAKE_LOAD_MS=3000; clear' Enter; start
+    say 'two'; see '^\[answered as soon as there is a model\]'; keys Escape; see '^\[no answer yet'
+    say '/retry'; see '^\[answered as'; see '^first'; not_see '\[answered'
+    keys C-d; left
+}
+
 t_queue_elsewhere() {
     shell 80 24 FAKE_STEP_MS=30 "FAKE_ANSWERS='a first answer of some length to wait for|other'"
     start
@@ -153,6 +172,20 @@ t_edit_answer() {
     say 'one'; see '^wrong'
     keys M-Up M-e; see 'edit> wrong'; keys C-u; say 'right'; see '^right'; see 'version 2 of 2'
     see ready; say 'two'; see '^next'
+    keys C-d; left
+}
+
+# Far back, in a conversation whose state another one has pushed out.
+t_edit_cost() {
+    shell 80 24 FAKE_PREFILL_US=8000 "FAKE_ANSWERS='first|second'"
+    start --incognito # nothing comes back from disk
+    say 'a question that is long enough to be worth it, and its answer too, whatever'; see '^first'; see ready
+    say 'and a second one that is not much shorter either'; see '^second'; see ready
+    keys M-e; see '^edit> and a second'; see '^editing: Enter sends'; keys Escape; gone 'editing'
+    keys C-n; say 'elsewhere'; see '^second'; see ready
+    keys C-o; see '^   a question'; keys Down Enter; see '^first'
+    keys M-e; see '^edit> and a second'; see 'sending this reads 1[0-9]+ tokens again, some 1 s'
+    keys C-u; say 'short'; see 'version 2 of 2'
     keys C-d; left
 }
 

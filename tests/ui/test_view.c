@@ -38,6 +38,32 @@ static void test_message_states(void)
     end(&f);
 }
 
+/* A question without an answer says so and can have one; Ctrl+R asks. */
+static void test_unanswered(void)
+{
+    struct fixture f;
+    begin(&f, 30, 60);
+    say(&f, ROLE_USER, "first");
+    say(&f, ROLE_ASSISTANT, "answer");
+    say(&f, ROLE_USER, "q");
+    CHECK(shows(&f, "q\n[no answer yet: /retry asks for one]\n"));
+    keys(&f, "\x12");
+    CHECK(f.intent.kind == UI_REGENERATE && f.intent.id == 102);
+    f.model.status.phase = PHASE_PREFILL;
+    CHECK(!shows(&f, "no answer yet"));
+    f.model.status.phase = PHASE_LOADING;
+    f.model.waiting = true;
+    CHECK(shows(&f, "q\n[answered as soon as there is a model]\n"));
+    keys(&f, "\x1b");
+    CHECK(f.intent.kind == UI_STOP);
+    f.model.waiting = false;
+    CHECK(shows(&f, "q\n[no answer yet: /retry asks for one]\n"));
+    say(&f, ROLE_USER, "later")->id = -1;
+    f.model.n_queued = 1;
+    CHECK(shows(&f, "q\n[no answer yet") && shows(&f, "later\n[queued"));
+    end(&f);
+}
+
 static void test_thinking(void)
 {
     struct fixture f;
@@ -57,6 +83,8 @@ static void test_thinking(void)
     CHECK(shows(&f, "first \xC3\xA4 idea\nsecond\nanswer"));
     keys(&f, "\x14");
     CHECK(!shows(&f, "second"));
+    keymap_bind(&f.core.keymap, "thinking", "F8", &(struct err){ 0 });
+    CHECK(shows(&f, "characters (F8 shows)"));
     end(&f);
 }
 
@@ -355,13 +383,14 @@ static void test_small_windows(void)
     f.rows = 5;
     f.cols = 20;
     keys(&f, "hi");
-    check_screen(&f, "You\nq\n\n> hi\nm              ready\n");
+    check_screen(&f, "You\nq\n[no answer yet: /ret\n> hi\nm              ready\n");
     f.rows = f.cols = 0;
     check_screen(&f, "");
     end(&f);
 }
 
-TEST_MAIN(T(test_conversation), T(test_message_states), T(test_thinking), T(test_figures),
-          T(test_scrolling_while_streaming), T(test_anchor_over_resize),
-          T(test_jump_and_edit), T(test_hostile_text_everywhere), T(test_resize_storm),
-          T(test_cost_per_token), T(test_many_messages), T(test_small_windows))
+TEST_MAIN(T(test_conversation), T(test_message_states), T(test_unanswered),
+          T(test_thinking), T(test_figures), T(test_scrolling_while_streaming),
+          T(test_anchor_over_resize), T(test_jump_and_edit),
+          T(test_hostile_text_everywhere), T(test_resize_storm), T(test_cost_per_token),
+          T(test_many_messages), T(test_small_windows))

@@ -21,6 +21,33 @@ static void test_send_and_newlines(void)
     end(&f);
 }
 
+/* What Enter will do stands below what it will do it with, where there is room. */
+static void test_enter_hint(void)
+{
+    struct fixture f;
+    begin(&f, 24, 80);
+    CHECK(!shows(&f, "Enter sends"));
+    keys(&f, "x");
+    CHECK(shows(&f, "\nEnter sends, Ctrl+J breaks the line "));
+    f.model.status.phase = PHASE_DECODE;
+    CHECK(shows(&f, "\nEnter queues it, Ctrl+J breaks the line "));
+    f.model.status.phase = PHASE_IDLE;
+    keys(&f, "\x15/x");
+    CHECK(shows(&f, "\nEnter runs a command, Tab completes it "));
+    keys(&f, "\x15x");
+    f.model.notice = "look";
+    CHECK(shows(&f, "\nlook ") && !shows(&f, "Enter sends"));
+    f.model.notice = NULL;
+    f.cols = 34;
+    CHECK(!shows(&f, "breaks"));
+    end(&f);
+    begin(&f, 24, 80);
+    keymap_bind(&f.core.keymap, "newline", "F6, Ctrl+J", &(struct err){ 0 });
+    keys(&f, "x");
+    CHECK(shows(&f, "\nEnter sends, F6 breaks the line "));
+    end(&f);
+}
+
 static void test_type_ahead(void)
 {
     struct fixture f;
@@ -300,6 +327,6 @@ static void test_commands(void)
     end(&f);
 }
 
-TEST_MAIN(T(test_send_and_newlines), T(test_type_ahead), T(test_interrupt), T(test_paste),
-          T(test_pills), T(test_pill_in_small_window), T(test_files), T(test_completion),
-          T(test_selection), T(test_commands))
+TEST_MAIN(T(test_send_and_newlines), T(test_enter_hint), T(test_type_ahead),
+          T(test_interrupt), T(test_paste), T(test_pills), T(test_pill_in_small_window),
+          T(test_files), T(test_completion), T(test_selection), T(test_commands))
