@@ -200,7 +200,8 @@ static void events_handle(struct app *a)
     struct worker_event e;
     while (worker_next(a->d->worker, &e)) {
         a->changed = conversation_event(a->c, &e) || a->changed;
-        a->chats_changed = a->chats_changed || e.kind == EVENT_DONE;
+        a->chats_changed =
+            a->chats_changed || e.kind == EVENT_DONE || e.kind == EVENT_SAID;
         worker_event_release(&e);
     }
     /* The answer was stopped or failed: what was to come after it is not sent. */
@@ -523,6 +524,7 @@ int app_run(struct desk *d, struct ui *ui, struct err *err)
     const struct buf *notices = &d->env->notices;
     if (notices->len)
         a.permanent = mem_strndup(notices->v, strcspn(notices->v, "\n"));
+    d->c.titles = d->env->conf.titles;
     draft_load(&a);
     while (!a.quit) {
         int timeout = draw_due(&a);

@@ -71,6 +71,8 @@ static int fork_store(struct conversation *c, size_t n, int64_t *id, struct err 
     char *title = fork_title(c);
     int64_t parent = 0;
     int rc = store_chat_new(c->store, title, c->chat.model, id, err);
+    if (rc == 0)
+        rc = store_chat_rename(c->store, *id, title, err); /* which stays */
     free(title);
     if (rc == 0 && c->chat.settings && *c->chat.settings)
         rc = store_chat_set_settings(c->store, *id, c->chat.settings, err);

@@ -25,6 +25,7 @@ void conversation_init(struct conversation *c, struct store *st, struct worker *
         .chat = { .title = mem_strdup(""), .model = mem_strdup("") },
         .path.v = mem_alloc(sizeof(struct message)),
         .model_name = mem_strdup(""),
+        .titles = TITLES_FIRST,
     };
     settings_init(&c->settings);
     settings_init(&c->base);

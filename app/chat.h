@@ -15,6 +15,7 @@
 #include "app/answer.h"
 #include "app/lock.h"
 #include "app/settings.h"
+#include "app/title.h"
 #include "app/worker.h"
 
 #include <stdbool.h>
@@ -29,6 +30,7 @@ struct conversation {
     struct worker *worker;
     struct lock *lock;
     struct log *log;
+    enum titles titles;
     struct chat_settings settings;     /* of the shown conversation (setup.h): these */
     struct chat_settings base;         /* over those of the configuration */
     const struct preset_list *presets; /* lent, or NULL */

@@ -13,11 +13,10 @@
 #include "engine/engine.h"
 
 #include "app/settings.h"
+#include "app/title.h"
 
 #include <stdbool.h>
 #include <stdint.h>
-
-enum titles { TITLES_AUTO, TITLES_FIRST, TITLES_MODEL };
 
 struct config {
     char *model;                      /* path, or NULL; ~/ is replaced */

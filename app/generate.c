@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 
+#include "app/caption.h"
 #include "app/prefix.h"
 #include "app/queue.h"
 
@@ -296,6 +297,7 @@ static void answer_done(struct conversation *c, const struct worker_event *e,
         queue_next(c);
     if (c->chat.id != c->answer.m.chat_id)
         prefix_restore(c);
+    caption_ask(c);
 }
 
 bool conversation_event(struct conversation *c, const struct worker_event *e)
@@ -319,6 +321,9 @@ bool conversation_event(struct conversation *c, const struct worker_event *e)
     case EVENT_RESTORED:
         prefix_event(c, e);
         return false;
+    case EVENT_SAID:
+        caption_take(c, e);
+        break;
     case EVENT_MEASURED:
         conversation_measured(c, e);
         break;

@@ -11,6 +11,7 @@
 #include "base/mailbox.h"
 #include "base/mem.h"
 
+#include "app/aside.h"
 #include "app/keep.h"
 #include "app/split.h"
 #include "app/trace.h"
@@ -32,6 +33,7 @@ struct request {
     struct generation *restore;    /* malloced: else, fetch that timeline */
     struct generation *settle;     /* malloced: else, make the timeline this */
     struct generation *measure;    /* malloced: else, tell what is evaluated of it */
+    struct generation *aside;      /* malloced: else, answer it beside the timeline */
     int64_t write_id;              /* else, write the timeline of this */
     int64_t forget_id;             /* else, remove what is kept of this */
 };
@@ -44,6 +46,7 @@ struct worker {
     atomic_bool quit;
     atomic_bool waiting; /* a request is, for which a writing gives way */
     atomic_bool writing; /* a timeline, to disk */
+    atomic_uint pending; /* requests that were not begun */
     pthread_t thread;
     bool started;
     pthread_mutex_t lock; /* guards finished */
@@ -263,6 +266,35 @@ static void prompt_measure(struct worker *w, const struct generation *g)
                  });
 }
 
+static bool somebody_waits(void *arg)
+{
+    struct worker *w = arg;
+    return atomic_load(&w->quit) || atomic_load(&w->pending);
+}
+
+/* Without an answer nothing is lost. */
+static void aside_answer(struct worker *w, const struct generation *g)
+{
+    struct worker_event e = { .kind = EVENT_SAID, .keep_id = g->keep_id };
+    struct err err;
+    const struct aside a = {
+        .model = w->model,
+        .engine = w->engine,
+        .ids = &g->ids,
+        .header = g->header,
+        .max_tokens = g->max_tokens,
+        .stop = somebody_waits,
+        .arg = w,
+    };
+    if (!w->session)
+        return;
+    if (aside_run(&a, &e.text, &err) < 0)
+        lost_drop(w);
+    e.text_bytes = e.text ? strlen(e.text) : 0;
+    if (!mailbox_post(w->events, &e))
+        worker_event_release(&e);
+}
+
 /* ---- generating ---------------------------------------------------------- */
 
 struct run {
@@ -476,6 +508,8 @@ static void request_release(struct request *q)
         generation_close(q->settle);
     if (q->measure)
         generation_close(q->measure);
+    if (q->aside)
+        generation_close(q->aside);
 }
 
 static void request_run(struct worker *w, const struct request *q)
@@ -493,6 +527,8 @@ static void request_run(struct worker *w, const struct request *q)
         timeline_settle(w, q->settle);
     else if (!quit && q->measure)
         prompt_measure(w, q->measure);
+    else if (!quit && q->aside)
+        aside_answer(w, q->aside);
     else if (!quit && q->generation)
         generation_run(w, q->generation);
 }
@@ -502,6 +538,7 @@ static void *worker_main(void *arg)
     struct worker *w = arg;
     struct request q;
     while (mailbox_take(w->requests, &q)) {
+        atomic_fetch_sub(&w->pending, 1);
         if (q.load_path || q.generation)
             atomic_store(&w->waiting, false);
         request_run(w, &q);
@@ -613,8 +650,11 @@ static void request_post(struct worker *w, struct request q)
 {
     if (q.load_path || q.generation)
         atomic_store(&w->waiting, true);
-    if (!mailbox_post(w->requests, &q))
+    atomic_fetch_add(&w->pending, 1);
+    if (!mailbox_post(w->requests, &q)) {
+        atomic_fetch_sub(&w->pending, 1);
         request_release(&q);
+    }
 }
 
 void worker_load(struct worker *w, const char *path)
@@ -647,6 +687,18 @@ void worker_settle(struct worker *w, struct tokens *ids)
     own->ids = *ids;
     *ids = (struct tokens){ 0 };
     request_post(w, (struct request){ .settle = own });
+}
+
+void worker_say(struct worker *w, int64_t id, struct tokens *ids, size_t header,
+                uint32_t max_tokens)
+{
+    struct generation *own = mem_zalloc(sizeof *own);
+    own->ids = *ids;
+    own->header = header;
+    own->keep_id = id;
+    own->max_tokens = max_tokens;
+    *ids = (struct tokens){ 0 };
+    request_post(w, (struct request){ .aside = own });
 }
 
 void worker_measure(struct worker *w, int64_t id, struct tokens *ids)

@@ -56,6 +56,7 @@ enum worker_event_kind {
                      * files were removed */
     EVENT_MEASURED, /* keep_id: the id that was given; total: tokens; reused: those
                      * that need not be evaluated */
+    EVENT_SAID,     /* keep_id: the id that was given; text, empty: nothing came of it */
     EVENT_DONE,     /* state, stats; text: the reason if state is FAILED; at_stop: a
                      * stop text ended it, and ids are what the sampled ones become */
 };
@@ -96,6 +97,11 @@ void worker_restore(struct worker *w, int64_t keep_id, struct tokens *ids);
 /* Makes the timeline equal these ids (taken over) as far as time allows: a
  * worker_generate or worker_load that comes meanwhile stops it. */
 void worker_settle(struct worker *w, struct tokens *ids);
+/* A short answer to a prompt (ids, taken over) that has nothing to do with a
+ * conversation's timeline, if there is room on the device for it; ends in EVENT_SAID.
+ * Any request that comes meanwhile stops it. */
+void worker_say(struct worker *w, int64_t id, struct tokens *ids, size_t header,
+                uint32_t max_tokens);
 /* Finds how much of a prompt (ids, taken over) is evaluated; ends in EVENT_MEASURED. */
 void worker_measure(struct worker *w, int64_t id, struct tokens *ids);
 /* Writes the timeline of the conversation that was answered last to disk; ends in

@@ -247,6 +247,16 @@ t_models() {
     say "/model $HOME/models/deeper/two.gguf"; see '^two .* ready'; keys C-d; left
 }
 
+t_titles() {
+    shell 100 24 FAKE_STEP_MS=30 "FAKE_ANSWERS='first|The Causes of Rain|second'"
+    mkdir -p "$HOME/.config/tern"; printf 'titles = model\n' > "$HOME/.config/tern/config"
+    start
+    say 'why does it rain'; see '^why does it rain'; see '^first'; see '^The Causes of Rain'
+    say 'more'; see '^second'; see ready
+    keys C-o; see '^\*  The Causes of Rain'; keys Escape
+    keys C-d; left
+}
+
 # ---- keys ---------------------------------------------------------------------------
 
 t_other_keys() {
