@@ -68,6 +68,11 @@ void answer_event(struct answer *a, const struct worker_event *e, uint64_t now_n
 {
     switch (e->kind) {
     case EVENT_PREFILL:
+        if (!a->prefill_total) {
+            a->prefill_ns[0] = now_ns;
+            a->prefill_first = e->done;
+        }
+        a->prefill_ns[1] = now_ns;
         a->prefill_done = e->done;
         a->prefill_total = e->total;
         a->reused = e->reused;
@@ -98,6 +103,12 @@ void answer_event(struct answer *a, const struct worker_event *e, uint64_t now_n
         break;
     }
     lend(a);
+}
+
+double answer_reading_tps(const struct answer *a)
+{
+    uint64_t ns = a->prefill_ns[1] - a->prefill_ns[0];
+    return ns ? (double)(a->prefill_done - a->prefill_first) * 1e9 / (double)ns : 0;
 }
 
 bool answer_has_message(const struct answer *a)

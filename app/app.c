@@ -82,6 +82,7 @@ static struct ui_status status(const struct conversation *c, uint64_t now_ns)
     };
     if (a->running) {
         s.decode_tps = rate_get(&a->rate, now_ns);
+        s.prefill_tps = a->generated ? a->m.stats.prefill_tps : answer_reading_tps(a);
     } else {
         s.reused = a->m.stats.reused_tokens;
         s.ttft_ms = a->m.stats.ttft_ms;

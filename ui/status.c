@@ -13,6 +13,7 @@ enum field_id {
     FIELD_DEVICE,
     FIELD_NOTE, /* on the left */
     FIELD_PHASE,
+    FIELD_LEFT,
     FIELD_CONTEXT,
     FIELD_FIRST,
     FIELD_DECODE, /* on the right */
@@ -25,9 +26,9 @@ enum field_id {
 
 /* Higher stays longer. */
 static const int ranks[FIELD_COUNT] = {
-    [FIELD_PHASE] = 11, [FIELD_DECODE] = 10, [FIELD_CONTEXT] = 9, [FIELD_NOTE] = 8,
-    [FIELD_MODEL] = 7,  [FIELD_FIRST] = 6,   [FIELD_PREFILL] = 5, [FIELD_GRAPH] = 4,
-    [FIELD_DEVICE] = 3, [FIELD_KEPT] = 2,    [FIELD_MEMORY] = 1,
+    [FIELD_PHASE] = 12, [FIELD_LEFT] = 11,  [FIELD_DECODE] = 10, [FIELD_CONTEXT] = 9,
+    [FIELD_NOTE] = 8,   [FIELD_MODEL] = 7,  [FIELD_FIRST] = 6,   [FIELD_PREFILL] = 5,
+    [FIELD_GRAPH] = 4,  [FIELD_DEVICE] = 3, [FIELD_KEPT] = 2,    [FIELD_MEMORY] = 1,
 };
 
 struct fields {
@@ -88,7 +89,10 @@ static void add_phase(struct buf *out, const struct ui_status *s)
             buf_printf(out, " %" PRIu64 "%%", percent(s->load_done, s->load_total));
         break;
     case PHASE_PREFILL:
-        buf_str(out, "reading ");
+        buf_str(out, "reading");
+        if (!s->prefill_total)
+            break;
+        buf_char(out, ' ');
         status_number(out, s->prefill_done);
         buf_char(out, '/');
         status_number(out, s->prefill_total);
@@ -128,6 +132,32 @@ static void add_first(struct buf *out, double ms)
         return;
     buf_str(out, "first ");
     status_time(out, ms);
+}
+
+/* How much of a known amount of work is done. */
+static void add_bar(struct buf *out, uint64_t done, uint64_t all)
+{
+    enum { COLS = 12 };
+    if (!all)
+        return;
+    uint64_t eighths = (uint64_t)((double)done / (double)all * COLS * 8);
+    for (int i = 0; i < COLS; i++) {
+        uint64_t have = eighths > 8 * (uint64_t)i ? eighths - 8 * (uint64_t)i : 0;
+        char block[] = "\xE2\x96\x91"; /* a shade */
+        if (have)
+            block[2] = (char)(0x90 - (have < 8 ? have : 8));
+        buf_str(out, block);
+    }
+}
+
+/* What is left to read, if that takes long enough to be of interest. */
+static void add_left(struct buf *out, const struct ui_status *s)
+{
+    double tokens = (double)s->prefill_total - s->prefill_done;
+    if (s->phase != PHASE_PREFILL || s->prefill_tps <= 0 || tokens < s->prefill_tps)
+        return;
+    status_time(out, tokens / s->prefill_tps * 1000);
+    buf_str(out, " left");
 }
 
 /* Blocks of eighths, the highest for the fastest. */
@@ -170,7 +200,13 @@ static void fill(struct fields *f, const struct ui_status *s)
     add_first(&f->text[FIELD_FIRST], s->ttft_ms);
     add_rate(&f->text[FIELD_DECODE], "", s->decode_tps);
     add_rate(&f->text[FIELD_PREFILL], "read ", s->prefill_tps);
-    add_graph(&f->text[FIELD_GRAPH], s->rates, s->n_rates);
+    add_left(&f->text[FIELD_LEFT], s);
+    if (s->phase == PHASE_PREFILL)
+        add_bar(&f->text[FIELD_GRAPH], s->prefill_done, s->prefill_total);
+    else if (s->phase == PHASE_LOADING)
+        add_bar(&f->text[FIELD_GRAPH], s->load_done, s->load_total);
+    else
+        add_graph(&f->text[FIELD_GRAPH], s->rates, s->n_rates);
     add_memory(&f->text[FIELD_KEPT], "snapshots ", s->snapshot_bytes);
     add_memory(&f->text[FIELD_MEMORY], "device ", s->device_bytes);
 }

@@ -289,6 +289,22 @@ t_rates() {
     keys C-d; left
 }
 
+# A prompt of 8,000 tokens: how far it is, how fast and how long still; stopping takes
+# no longer than a chunk, and what was read is not read again.
+t_long_prompt() {
+    shell 110 24 FAKE_PREFILL_US=600 FAKE_CHUNK=128 FAKE_CTX=20000 "FAKE_ANSWERS='first'"
+    seq -w 1 1600 > "$HOME/long.txt"
+    start --incognito
+    say "/file $HOME/long.txt"; see 'long.txt: 1,600 lines, 8,000 bytes, 8,000 tokens'
+    say 'sum?'; see 'reading [0-9,]+/8,0[0-9]+ .*[0-9] s left.* read 1[0-9]{3} tok/s .*░'
+    for _ in 1 2 3 4 5 6; do screen | grep -o 'reading [0-9,]*'; sleep 0.25; done | sort -u > "$scratch/steps"
+    [ "$(wc -l < "$scratch/steps")" -ge 4 ] || fail "$(cat "$scratch/steps")"
+    keys C-c; gone 'reading'; see 'no answer yet'
+    keys C-r; see 'reading [0-9,]+/[0-7],[0-9]+, [1-9],[0-9]+ reused'
+    see '^first'; see 'ready'
+    keys C-d; left
+}
+
 # ---- the input --------------------------------------------------------------------
 
 t_files() {

@@ -64,6 +64,36 @@ static void test_phases(void)
           "ready  first 3.0 s");
 }
 
+#define FULL  "\xE2\x96\x88"
+#define SHADE "\xE2\x96\x91"
+
+/* What is known in advance has a bar, and long waits say how long. */
+static void test_progress(void)
+{
+    struct ui_status s = { .phase = PHASE_PREFILL, .model = "m" };
+    check(&s, 20, "m", "reading");
+    s.prefill_done = 1000;
+    s.prefill_total = 8000;
+    s.reused = 512;
+    s.prefill_tps = 500;
+    check(&s, 80, "m",
+          "reading 1,000/8,000, 512 reused  14 s left  read 500 tok/s  " FULL
+          "\xE2\x96\x8C" SHADE SHADE SHADE SHADE SHADE SHADE SHADE SHADE SHADE SHADE);
+    check(&s, 44, "", "reading 1,000/8,000, 512 reused  14 s left");
+    s.prefill_done = 7600; /* soon */
+    check(&s, 32, "", "reading 7,600/8,000, 512 reused");
+    s.prefill_done = 8000;
+    check(&s, 80, "m",
+          "reading 8,000/8,000, 512 reused  read 500 tok/s  " FULL FULL FULL FULL FULL
+              FULL FULL FULL FULL FULL FULL FULL);
+    s.phase = PHASE_LOADING;
+    s.prefill_tps = 0;
+    s.load_total = UINT64_C(1) << 40;
+    check(&s, 40, "m",
+          "loading 0%  " SHADE SHADE SHADE SHADE SHADE SHADE SHADE SHADE SHADE SHADE SHADE
+              SHADE);
+}
+
 static void test_memory_and_graph(void)
 {
     static const float rates[] = { 50, 100, 10, 0, 90 };
@@ -140,5 +170,6 @@ static void test_every_width(void)
     }
 }
 
-TEST_MAIN(T(test_wide_to_narrow), T(test_phases), T(test_memory_and_graph),
-          T(test_sizes_and_times), T(test_note), T(test_every_width))
+TEST_MAIN(T(test_wide_to_narrow), T(test_phases), T(test_progress),
+          T(test_memory_and_graph), T(test_sizes_and_times), T(test_note),
+          T(test_every_width))
