@@ -6,6 +6,7 @@
 #                   (ONLY=text for the tests whose path contains it)
 #   make asan|tsan  the tests under AddressSanitizer+UBSan, or ThreadSanitizer
 #   make fuzz       libFuzzer on every target, SECONDS=60 each (ONLY=text for some)
+#   make long       an hour of chatting, MINUTES=N: nothing may grow
 #   make bench      speed on this machine
 #   make install    PREFIX=/usr/local DESTDIR=      make uninstall
 #   make format|lint|clean
@@ -130,7 +131,7 @@ fuzzers: $(FUZZERS)
 # What `make test` runs: checks of the tree, test programs, scripted sessions
 # (a script that others source is not executable). ThreadSanitizer runs the
 # programs that have threads.
-SUITE := $(filter-out tests/run.sh,$(wildcard tests/*.sh)) $(TESTS) $(FUZZ) \
+SUITE := $(filter-out tests/run.sh tests/long.sh,$(wildcard tests/*.sh)) $(TESTS) $(FUZZ) \
          $(shell find tests -mindepth 2 -name '*.sh' -perm -u+x | sort)
 ifeq ($(SAN),thread)
 SUITE := $(foreach t,mailbox worker app,$(filter $(B)/tests/%/test_$(t),$(TESTS)))
@@ -160,6 +161,12 @@ fuzz:
 	@.ci/deps fuzz
 	@$(SUBMAKE) CC=clang B=$(B)-fuzz SAN=fuzzer-no-link,address,undefined fuzzers
 	@B=$(B)-fuzz sh tests/fuzz/search.sh $(SECONDS) $(FUZZERS:$(B)/%=$(B)-fuzz/%)
+
+# An hour of chatting, or MINUTES=N: nothing may grow.
+long:
+	@.ci/deps test
+	@$(SUBMAKE) all
+	@TERN=$(B)/tern tests/long.sh
 
 bench:
 	@.ci/deps build
@@ -218,6 +225,6 @@ clean:
 	rm -rf build build-*
 
 FORCE:
-.PHONY: all suite chat test asan tsan fuzz fuzzers bench install uninstall format lint clean FORCE
+.PHONY: all suite chat test asan tsan fuzz fuzzers long bench install uninstall format lint clean FORCE
 .DELETE_ON_ERROR:
 -include $(shell find $(B) -name '*.d' 2>/dev/null)
