@@ -21,6 +21,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <termios.h>
@@ -50,7 +51,8 @@ struct terminal {
     SCREEN *screen;
     struct paint paint;
     struct screen shown; /* what the terminal shows */
-    bool mouse, sync, linux_console, repaint, probing;
+    bool mouse, sync, linux_console, repaint;
+    enum { PROBE_NONE, PROBE_BYTES, PROBE_CLUSTERS } probe; /* asked and not answered */
     int rows, cols;
     int wake, poll; /* read end of the pipe; epoll */
     struct sigaction old_winch, old_cont;
@@ -198,18 +200,40 @@ static void modes_on(const struct terminal *t)
         send_text(KEYS_ON);
 }
 
-/* Asks what only the terminal knows. The answers come as input: whether it
- * bundles updates (2026), the kitty keyboard protocol, and, from where the
- * cursor stands after it, whether a family of emoji takes two columns. */
+/* Whether the environment says that the terminal takes UTF-8. Where it says nothing
+ * of the kind (LANG=C, over ssh), the terminal most often does; it is asked. */
+static bool says_utf8(void)
+{
+    static const char *const names[] = { "LC_ALL", "LC_CTYPE", "LANG" };
+    const char *v = NULL;
+    for (size_t i = 0; i < 3 && !(v && *v); i++)
+        v = getenv(names[i]);
+    v = v ? strchr(v, '.') : NULL;
+    return v && (!strncasecmp(v, ".utf-8", 6) || !strncasecmp(v, ".utf8", 5));
+}
+
+/* Asks where the cursor stands after a letter of two bytes, neither of which is a
+ * control in any character set; or after a family of emoji, which takes two columns
+ * where clusters are known. */
+static void probe(struct terminal *t, int what)
+{
+    t->probe = PROBE_NONE;
+    if (what == PROBE_CLUSTERS && t->linux_console)
+        return;
+    send_text("\x1b[1;1H");
+    send_text(what == PROBE_BYTES ? "\xC3\xA9" : FAMILY);
+    send_text("\x1b[6n");
+    t->probe = what;
+}
+
+/* Asks what only the terminal knows. The answers come as input: whether it bundles
+ * updates (2026), the kitty keyboard protocol, and what it makes of text. */
 static void ask(struct terminal *t)
 {
-    if (t->linux_console) /* old ones print what they do not know */
-        return;
-    send_text("\x1b[?2026$p\x1b[?u");
-    if (t->paint.utf8) {
-        send_text("\x1b[1;1H" FAMILY "\x1b[6n");
-        t->probing = true;
-    }
+    if (!t->linux_console) /* old ones print what they do not know */
+        send_text("\x1b[?2026$p\x1b[?u");
+    if (!strcmp(nl_langinfo(CODESET), "UTF-8"))
+        probe(t, t->paint.utf8 ? PROBE_CLUSTERS : PROBE_BYTES);
 }
 
 static void start_ncurses(struct terminal *t, enum theme theme)
@@ -220,7 +244,7 @@ static void start_ncurses(struct terminal *t, enum theme theme)
     const char *no_color = getenv("NO_COLOR");
     t->paint.can_colour = !(no_color && *no_color) && has_colors() &&
                           start_color() == OK && use_default_colors() == OK;
-    t->paint.utf8 = !strcmp(nl_langinfo(CODESET), "UTF-8");
+    t->paint.utf8 = !strcmp(nl_langinfo(CODESET), "UTF-8") && says_utf8();
     paint_theme(&t->paint, theme);
 }
 
@@ -351,8 +375,14 @@ void term_answer(struct terminal *t, const struct key *k)
         t->sync = k->value[1] == 1 || k->value[1] == 2;
     } else if (k->code == K_KITTY) {
         use_kitty(t);
-    } else if (k->code == K_PLACE && t->probing) {
-        t->probing = false;
+    } else if (k->code == K_PLACE && t->probe == PROBE_BYTES) {
+        t->probe = PROBE_NONE;
+        t->paint.utf8 = k->value[1] == 2;
+        if (t->paint.utf8)
+            probe(t, PROBE_CLUSTERS);
+        t->repaint = true;
+    } else if (k->code == K_PLACE && t->probe == PROBE_CLUSTERS) {
+        t->probe = PROBE_NONE;
         t->paint.clusters = k->value[1] == 3;
         t->repaint = true;
     }

@@ -305,6 +305,52 @@ t_long_prompt() {
     keys C-d; left
 }
 
+# ---- terminals ---------------------------------------------------------------------
+
+# All of it in 40 columns and 10 rows.
+t_small_window() {
+    shell 40 10 FAKE_STEP_MS=10 "FAKE_ANSWERS='first line\\n\\n- an item of a list that is longer than the window is wide\\n\\nlast line|second'"
+    start
+    see '^Type a message and press Enter'; type 'hello'; see '^Enter sends, Ctrl.J breaks the line'; keys Enter
+    see '^last line'; see 'ready'; keys PageUp; see '^You|^first line'; see 'below \(End\)'; keys End
+    keys C-o; see '^\* +hello'; see 'Enter opens'; keys Escape
+    keys C-p; see 'filter>'; keys Escape
+    keys F1; see '(Ctrl|Alt|Enter)'; keys Escape
+    keys M-e; see '^edit> hello'; keys Escape; gone 'edit>'
+    say '/search line'; see 'search>'; see '^hello'; keys Enter; see 'first line'
+    say 'more'; see '^second'; keys C-d; left
+}
+
+# Two hundred sizes while an answer comes; then it looks as if nothing had been.
+t_resize_storm() {
+    shell 80 24 FAKE_STEP_MS=6 "FAKE_ANSWERS='$(seq -s ' ' 400)'"
+    start; say 'count'; see '10 11'
+    for i in $(seq 200); do
+        mux resize-window -x $((1 + RANDOM % 200)) -y $((1 + RANDOM % 60))
+        [ $((i % 20)) -ne 0 ] || sleep 0.1
+    done
+    mux resize-window -x 80 -y 24
+    see '399 400'; see 'ready'; sleep 0.5
+    screen > "$scratch/one"; keys C-l; sleep 0.5; screen > "$scratch/two"
+    cmp -s "$scratch/one" "$scratch/two" || fail "$(diff "$scratch/one" "$scratch/two")"
+    keys C-d; left
+}
+
+t_suspended() {
+    shell 80 24 FAKE_STEP_MS=30 "FAKE_ANSWERS='an answer that is still being written when the program is stopped'"
+    start; say 'go'; see 'an ans'
+    keys C-z; see 'Stopped'; keys 'stty -a | head -4; fg' Enter
+    see 'program is stopped'; see 'ready'; type 'typed'; see '^> typed'
+    keys C-c; see cleared; keys C-d; see '^shell> *$'
+}
+
+# A locale that says nothing about characters, on a terminal that has them all.
+t_plain_locale() {
+    shell 80 24 LC_ALL=C "FAKE_ANSWERS='Straße 你好'"
+    start; say 'go'; see 'Straße 你好'; see '^────'
+    keys C-d; left
+}
+
 # ---- the input --------------------------------------------------------------------
 
 t_files() {

@@ -1,8 +1,6 @@
 /* test_app.c - the whole program but for the engine, on a terminal of its own and
  * in pipes: `tern` as a user meets it, with scripted answers. */
-#include "app/command.h"
-#include "app/env.h"
-#include "app/signals.h"
+#include "app/program.h"
 #include "base/clock.h"
 #include "tests/app/fake_engine.h"
 
@@ -35,28 +33,19 @@ static void home_remove(void)
     CHECK(system(command) == 0);
 }
 
-/* What main does, without its process. Words are separated by spaces. */
+/* The program without its process. Words are separated by spaces. */
 static int tern(const char *line)
 {
-    static char copy[256];
-    static char *argv[32];
-    struct err err = { "" };
-    struct env env;
-    int argc = 0;
+    static char copy[256], name[] = "tern";
+    static char *argv[32] = { name };
+    int argc = 1;
     snprintf(copy, sizeof copy, "%s", line);
     for (char *word = strtok(copy, " "); word; word = strtok(NULL, " "))
         argv[argc++] = word;
     argv[argc] = NULL;
-    int named = argc && argv[0][0] != '-';
-    const struct command *c = command_find(named ? argv[0] : "");
-    int rc = env_open(&env, argc - named, argv + named, c->options, &err);
-    if (rc == 0)
-        rc = c->run(&env, &err);
+    int rc = program_run(argc, argv);
     fflush(stdout);
-    if (rc < 0)
-        fprintf(stderr, "tern: %s\n", err.text);
-    env_close(&env);
-    return rc < 0 ? EXIT_FAILED : rc;
+    return rc;
 }
 
 /* ---- pipes --------------------------------------------------------------- */
@@ -229,7 +218,6 @@ static void terminal_start(struct terminal *t, const char *line, unsigned short 
     t->pid = forkpty(&t->fd, NULL, NULL, &size);
     REQUIRE(t->pid >= 0);
     if (t->pid == 0) {
-        signals_crash_handlers();
         alarm(60);
         exit(tern(line));
     }
@@ -510,8 +498,61 @@ static void test_screen_tiny_and_dumb(void)
     home_remove();
 }
 
+/* Bytes of the screen that are no ASCII. */
+static size_t high_bytes(const struct terminal *t)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < t->screen.len; i++)
+        n += (unsigned char)t->screen.v[i] >= 0x80;
+    return n;
+}
+
+/* Until it asks where the cursor is. */
+static void asked_wait(struct terminal *t)
+{
+    uint64_t until = clock_ns() + UINT64_C(20000000000);
+    while (!strstr(buf_cstr(&t->screen), "\033[6n") && clock_ns() < until)
+        terminal_read(t, 100);
+    REQUIRE(strstr(buf_cstr(&t->screen), "\033[6n"));
+}
+
+/* Where the locale says nothing, the terminal is asked what it takes. */
+static void test_screen_of_other_terminals(void)
+{
+    struct terminal t;
+    screen_home();
+    setenv("LC_ALL", "de_DE.ISO-8859-1", 1);
+    fake.answers[0] = "Stra\u00dfe-it-is";
+    terminal_start(&t, "", 24, 80);
+    asked_wait(&t);
+    size_t asked = high_bytes(&t);
+    terminal_type(&t, "\033[1;3R"); /* two letters */
+    terminal_type(&t, "hi\r");
+    store_wait(&t, "it-is");
+    terminal_type(&t, "\f"); /* all of it at one go */
+    terminal_wait(&t, "Stra?e-it-is");
+    CHECK(asked == 2 && high_bytes(&t) == 2);
+    terminal_type(&t, "\004");
+    CHECK(terminal_end(&t) == 0);
+    terminal_release(&t);
+    setenv("LC_ALL", "C", 1);
+    terminal_start(&t, "", 24, 80);
+    asked_wait(&t);
+    terminal_type(&t, "\033[1;2R"); /* one */
+    terminal_wait(&t, "\u2500\u2500\u2500");
+    terminal_type(&t, "hi\r");
+    store_wait(&t, "it-is");
+    terminal_type(&t, "\f");
+    terminal_wait(&t, "Stra\u00dfe-it-is");
+    terminal_type(&t, "\004");
+    CHECK(terminal_end(&t) == 0);
+    terminal_release(&t);
+    home_remove();
+}
+
 TEST_MAIN(T(test_run_to_pipe), T(test_run_fails), T(test_run_limits),
           T(test_readonly_home), T(test_lines_from_pipe), T(test_screen_two_turns),
           T(test_screen_type_ahead), T(test_screen_signals), T(test_screen_crash),
           T(test_screen_stop_and_queue), T(test_screen_without_model),
-          T(test_two_programs), T(test_screen_tiny_and_dumb))
+          T(test_two_programs), T(test_screen_of_other_terminals),
+          T(test_screen_tiny_and_dumb))
