@@ -50,4 +50,12 @@ struct fake_script {
 
 extern struct fake_script fake;
 
+/* Another script, in a program that has used one. */
+static inline void fake_begin(struct fake_script s)
+{
+    for (size_t i = 0; i < FAKE_PROMPTS; i++)
+        tokens_release(&fake.prompts[i]);
+    fake = s;
+}
+
 #endif

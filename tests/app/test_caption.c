@@ -112,7 +112,7 @@ static void test_users_title_stays(void)
     CHECK_STR(b.c.chat.title, "Mine");
     bench_close(&b);
     /* Named while the model thinks about it. */
-    fake = (struct fake_script){ .step_s = 0.02 };
+    fake_begin((struct fake_script){ .step_s = 0.02 });
     open_titled(&b, "ok", "The Causes of Rain");
     ask(&b, rain);
     REQUIRE(conversation_rename(&b.c, b.c.chat.id, "Mine", &b.err) == 0);
@@ -150,7 +150,7 @@ static void test_useless(void)
     };
     for (size_t i = 0; i < sizeof useless / sizeof *useless; i++) {
         struct bench b;
-        fake = (struct fake_script){ 0 };
+        fake_begin((struct fake_script){ 0 });
         open_titled(&b, "ok", useless[i]);
         ask(&b, rain);
         wait_said(&b);
@@ -166,7 +166,7 @@ static void test_not_asked(void)
     static const enum titles never[] = { TITLES_AUTO, TITLES_FIRST };
     for (size_t i = 0; i < 2; i++) {
         struct bench b;
-        fake = (struct fake_script){ 0 };
+        fake_begin((struct fake_script){ 0 });
         open_titled(&b, "ok", "A title");
         b.c.titles = never[i]; /* the scripted model is a small one */
         ask(&b, rain);
@@ -174,7 +174,7 @@ static void test_not_asked(void)
         bench_close(&b);
     }
     struct bench b;
-    fake = (struct fake_script){ .step_s = 0.05 };
+    fake_begin((struct fake_script){ .step_s = 0.05 });
     open_titled(&b, "an answer that is stopped", "A title");
     REQUIRE(conversation_send(&b.c, rain, strlen(rain), &b.err) == 0);
     PUMP_UNTIL(&b, b.c.answer.generated > 2);
@@ -197,7 +197,7 @@ static void test_no_room(void)
     say(&b, "more");
     CHECK_TEXTS(&b, rain, "ok", "more", "A title"); /* which is the next answer */
     bench_close(&b);
-    fake = (struct fake_script){ 0 };
+    fake_begin((struct fake_script){ 0 });
     open_titled(&b, "ok", "A title");
     fake.decode_fails_at = 4; /* the first of the title */
     ask(&b, rain);

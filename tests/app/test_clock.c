@@ -96,8 +96,9 @@ static void test_while_an_answer_grows(void)
     CHECK(l.v[1].text_bytes >= 20 && l.v[1].state == STATE_PARTIAL);
     message_list_release(&l);
     PUMP_UNTIL(&b, !conversation_busy(&b.c));
-    const struct message_stats *s = &message_at(&b, 1)->stats;
-    CHECK(message_at(&b, 1)->state == STATE_COMPLETE);
+    const struct message *m = message_at(&b, 1);
+    const struct message_stats *s = &m->stats;
+    CHECK(m->state == STATE_COMPLETE);
     CHECK(s->decode_tps > 80 && s->decode_tps < 110 && s->ttft_ms >= 0 &&
           s->ttft_ms < 2000);
     bench_close(&b);

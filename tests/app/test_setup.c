@@ -53,6 +53,7 @@ static void test_each(void)
     CHECK(strstr(err.text, "there is no setting \"colour\"") &&
           strstr(err.text, "top_k"));
     settings_release(&s);
+    buf_release(&nothing);
 }
 
 static void test_lines(void)

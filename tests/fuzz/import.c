@@ -50,6 +50,7 @@ static void export_and_back(struct store *st, int64_t chat)
     struct err err;
     int64_t copy;
     MUST(transfer_markdown(st, chat, true, &markdown, &err) == 0);
+    MUST(transfer_text(st, chat, false, &markdown, &err) == 0);
     MUST(transfer_json(st, chat, true, &json, &err) == 0);
     MUST(transfer_import(st, json.v, json.len, &copy, &err) == 0);
     export_plain(st, chat, &first);
@@ -62,17 +63,29 @@ static void export_and_back(struct store *st, int64_t chat)
     buf_release(&again);
 }
 
+/* Each of what was added. */
+static void check_all(struct store *st, size_t n)
+{
+    struct chat_list l;
+    struct err err;
+    MUST(store_chat_list(st, &l, &err) == 0 && l.len == n);
+    for (size_t i = 0; i < n; i++)
+        export_and_back(st, l.v[i].id);
+    for (size_t i = 0; i < n; i++)
+        MUST(store_chat_delete(st, l.v[i].id, &err) == 0);
+    chat_list_release(&l);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct store *st = the_store();
     struct err err = { "" };
-    int64_t chat = -1;
-    if (transfer_import(st, (const char *)data, size, &chat, &err) == 0) {
-        MUST(chat > 0 && n_chats(st) == 1);
-        export_and_back(st, chat);
-        MUST(store_chat_delete(st, chat, &err) == 0);
+    struct import_result r = { 0 };
+    if (transfer_import_any(st, (const char *)data, size, &r, &err) == 0) {
+        MUST(r.n > 0 && r.last > 0);
+        check_all(st, r.n);
     } else {
-        MUST(chat == 0 && err.text[0] && one_line(err.text));
+        MUST(r.n == 0 && err.text[0] && one_line(err.text));
     }
     MUST(n_chats(st) == 0);
     return 0;
